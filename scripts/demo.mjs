@@ -1,0 +1,10 @@
+/** `npm run demo`: one command from a fresh clone to the running demo, whose exit code it passes on. */
+import './node-version.mjs';
+import process from 'node:process';
+import { main, runNode } from './run.mjs';
+import { setUp } from './setup.mjs';
+
+await main(async () => {
+  const env = await setUp();
+  return runNode(['dist/main.js', 'demo', ...process.argv.slice(2)], { env });
+});

@@ -1,0 +1,65 @@
+/** The command line: its commands, and its options as the one table has them. */
+
+import { Command, InvalidArgumentError, Option } from 'commander';
+import { ConfigError, loadConfig } from '../config/load.js';
+import { type OptionName, type OptionRow, optionRows } from '../config/options.js';
+import { LeashError } from '../domain/errors.js';
+import { createRedactor } from '../domain/redact.js';
+import { serve } from './serve.js';
+
+/** Exit code for a command line or a configuration that cannot be used. */
+const usageExitCode = 2;
+
+export function createProgram(version: string): Command {
+  const program = new Command('mongo-leash')
+    .description('An MCP server for MongoDB that keeps every query on a leash')
+    .version(version)
+    .showHelpAfterError('(mongo-leash --help lists the options)')
+    .configureOutput({ writeErr: (text) => process.stderr.write(redactArguments(text)) })
+    .exitOverride((error) => {
+      process.exit(error.exitCode === 0 ? 0 : usageExitCode);
+    });
+  const command = program.command('serve', { isDefault: true }).description('Serve MCP over stdio (the default)').argument('[words...]');
+  command.usage('[options]').allowExcessArguments(false);
+  for (const [name, option] of Object.entries(optionRows) as [OptionName, OptionRow][]) command.addOption(toOption(name, option));
+  command.action(async (words: string[], flags: Partial<Record<OptionName, unknown>>) => {
+    const [word] = words;
+    if (word !== undefined) command.error(`error: unknown command or extra word ${JSON.stringify(word)}`);
+    await start(flags, version);
+  });
+  return program;
+}
+
+function toOption(name: OptionName, row: OptionRow): Option {
+  const flags = row.value === undefined ? `--${row.flag}` : `--${row.flag} <${row.value}>`;
+  const option = new Option(flags, `${row.about} (${row.env}${row.default === 'none' ? '' : `, default ${row.default}`})`);
+  // The names of the table are the names of the configuration: commander's own camel case differs (maxTimeMs).
+  option.attributeName = () => name;
+  if (name === 'allowStage') option.argParser((value: string, before: string[] | undefined) => [...(before ?? []), stageName(value)]);
+  return option;
+}
+
+function stageName(value: string): string {
+  if (!/^\$[a-zA-Z]+$/.test(value)) throw new InvalidArgumentError('It must be the name of a stage, as $name.');
+  return value;
+}
+
+async function start(flags: Partial<Record<OptionName, unknown>>, version: string): Promise<void> {
+  try {
+    await serve(loadConfig(flags, process.env), version);
+  } catch (error) {
+    if (error instanceof ConfigError) fail(error.message);
+    if (error instanceof LeashError) fail(`${error.message} ${error.next}`);
+    throw error;
+  }
+}
+
+function fail(message: string): never {
+  process.stderr.write(`${redactArguments(`mongo-leash: ${message}`)}\n`);
+  process.exit(usageExitCode);
+}
+
+/** Messages about the command line repeat parts of it, and a connection string may be one of them. */
+function redactArguments(text: string): string {
+  return createRedactor(process.argv.filter((argument) => argument.includes('://')).map((argument) => argument.slice(argument.indexOf('mongodb'))))(text);
+}

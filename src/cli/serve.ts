@@ -1,0 +1,65 @@
+/** `mongo-leash serve`: MCP over stdio until the client goes away, and then a shutdown that proves what it says. */
+
+import { serveStdio } from '@modelcontextprotocol/server/stdio';
+import type { LoadedConfig } from '../config/load.js';
+import type { ShutdownReport } from '../core/shutdown.js';
+import { wire } from '../wire.js';
+import { createLogger } from './log.js';
+
+const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+
+/** Serves until stdin ends, stdout breaks or a signal comes; ends the process with 0 only when all is proven stopped. */
+export async function serve({ config, warnings }: LoadedConfig, version: string): Promise<void> {
+  const log = createLogger(config.logLevel);
+  for (const warning of warnings) log.warn(warning);
+  let stopEmbedded = () => Promise.resolve();
+  if (config.demo) {
+    log.info('starting an in-memory replica set with sample data');
+    const { startEmbedded } = await import('./embedded.js');
+    const embedded = await startEmbedded();
+    stopEmbedded = () => embedded.stop();
+    config.uri = embedded.uri;
+  }
+  const wired = wire(config, version, log);
+
+  let ending = false;
+  const end = (reason: string) => {
+    if (ending) return;
+    ending = true;
+    // The kills go to the wire in this very call; everything else can wait.
+    const shutdown = wired.leash.shutdown(config.shutdownMs);
+    log.info({ reason }, 'shutting down');
+    void shutdown.then(async (report) => {
+      writeReport(reason, report);
+      await wired.deployment.close().catch(() => undefined);
+      await stopEmbedded().catch(() => undefined);
+      process.exit(report.allProven ? 0 : 1);
+    });
+  };
+  // Registered before the transport's own listeners: a shutdown is not a cancel of each call.
+  for (const signal of signals) process.on(signal, () => { end(signal); });
+  process.stdin.on('end', () => { end('end of stdin'); });
+  process.stdin.on('close', () => { end('end of stdin'); });
+  process.stdout.on('error', (error: Error) => { end(`stdout is broken: ${error.message}`); });
+  // A log that nobody reads must not end the process before the kills are proven.
+  process.stderr.on('error', () => undefined);
+
+  serveStdio(() => wired.createServer(), { onerror: (error) => { log.warn({ error: wired.redact(error.message) }, 'transport error'); } });
+  log.info({ instance: wired.instance, version, configured: config.uri !== undefined }, 'serving MCP over stdio');
+  // Connecting ahead makes the first call fast; a database that is down is told to whoever calls.
+  if (config.uri !== undefined) {
+    setImmediate(() => {
+      wired.deployment.ready().catch((error: unknown) => {
+        log.warn({ error: wired.redact(error instanceof Error ? error.message : String(error)) }, 'the database cannot be reached yet; each call tries again');
+      });
+    });
+  }
+}
+
+function writeReport(reason: string, report: ShutdownReport): void {
+  try {
+    process.stderr.write(`${JSON.stringify({ shutdown: reason, ...report })}\n`);
+  } catch {
+    // Nobody reads it any more; the exit code still tells.
+  }
+}

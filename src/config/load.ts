@@ -1,0 +1,68 @@
+/** Reads the configuration: flags before the environment before the defaults; whatever is wrong stops the start by name. */
+
+import { type Config, type OptionName, type OptionRow, optionRows } from './options.js';
+
+/** A mistake in the configuration, to be shown to whoever started the program. Holds no value that could be a secret. */
+export class ConfigError extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = 'ConfigError';
+  }
+}
+
+export interface LoadedConfig {
+  config: Config;
+  /** What the person who starts it should know, for the log. */
+  warnings: string[];
+}
+
+/** The stock server's variable for the connection string. */
+const stockUriVariable = 'MDB_MCP_CONNECTION_STRING';
+
+/**
+ * @param flags what the command line gave, by option name; absent when not given
+ * @throws ConfigError naming the option
+ */
+export function loadConfig(flags: Partial<Record<OptionName, unknown>>, env: Readonly<Record<string, string | undefined>>): LoadedConfig {
+  const config: Record<string, unknown> = {};
+  for (const [name, option] of Object.entries(optionRows) as [OptionName, OptionRow][]) {
+    config[name] = readOption(option, flags[name], valueFromEnv(name, option, env));
+  }
+  const loaded = config as unknown as Config;
+  checkTogether(loaded);
+  return { config: loaded, warnings: warningsFor(flags, env) };
+}
+
+function valueFromEnv(name: OptionName, option: OptionRow, env: Readonly<Record<string, string | undefined>>): string | undefined {
+  const value = env[option.env] ?? (name === 'uri' ? env[stockUriVariable] : undefined);
+  // An empty variable is what a client's `${VAR:-}` expands to: not given.
+  return value === '' ? undefined : value;
+}
+
+function readOption(option: OptionRow, flag: unknown, fromEnv: string | undefined): unknown {
+  const given = flag ?? fromEnv;
+  const fallback = option.default === 'none' ? (option.flag === 'allow-stage' ? [] : undefined) : option.default;
+  const result = option.schema.safeParse(given ?? fallback);
+  if (result.success) return result.data;
+  const where = flag === undefined ? option.env : `--${option.flag}`;
+  throw new ConfigError(`${where} ${result.error.issues[0]?.message ?? 'is not valid'}.`);
+}
+
+function checkTogether(config: Config): void {
+  const pairs: [OptionName, OptionName][] = [['maxTimeMS', 'maxTimeMSCeiling'], ['limit', 'maxLimit'], ['responseBytes', 'maxResponseBytes']];
+  for (const [name, ceiling] of pairs) {
+    if (Number(config[name]) > Number(config[ceiling])) {
+      throw new ConfigError(`--${optionRows[name].flag} (${String(config[name])}) is above --${optionRows[ceiling].flag} (${String(config[ceiling])}).`);
+    }
+  }
+  if (config.demo && config.uri !== undefined) throw new ConfigError('--demo starts a database of its own, and a connection string is given too: choose one.');
+}
+
+function warningsFor(flags: Partial<Record<OptionName, unknown>>, env: Readonly<Record<string, string | undefined>>): string[] {
+  const warnings: string[] = [];
+  if (flags.uri !== undefined) warnings.push('--uri is visible to other users of this machine in the list of processes: prefer MONGO_LEASH_URI.');
+  if (env['MONGO_LEASH_URI'] === undefined && env[stockUriVariable] !== undefined) warnings.push(`the connection string comes from ${stockUriVariable}; its name here is MONGO_LEASH_URI.`);
+  const known = new Set([...Object.values(optionRows).map(({ env: variable }) => variable), 'MONGO_LEASH_CACHE']);
+  for (const name of Object.keys(env)) if (name.startsWith('MONGO_LEASH_') && !known.has(name)) warnings.push(`${name} is set, and no option of this program has that name.`);
+  return warnings;
+}

@@ -1,0 +1,55 @@
+/** Turns a judgement that is final into the operation's outcome, once, and keeps it in the store. */
+
+import type { Judgement } from '../domain/verdict.js';
+import { type Cause, type Outcome, isFinal, nextOutcome } from '../domain/words.js';
+import { type LiveOperation, refreshRecord } from './live.js';
+import type { Clock, Log, Store } from './ports.js';
+
+export interface Conclude {
+  /** Judges the operation; when it has ended, its record gets the outcome and goes to the store. */
+  (operation: LiveOperation): Judgement;
+}
+
+export function createConclude(deps: { clock: Clock; store: Store; log: Log; forget(operation: LiveOperation): void }): Conclude {
+  const { clock, store, log, forget } = deps;
+  return (operation) => {
+    const judgement = refreshRecord(clock, operation);
+    const { record } = operation;
+    if (!isFinal(judgement.verdict) || judgement.outcome === null) return judgement;
+    const outcome = outcomeFor(judgement, judgement.outcome, record.cause);
+    if (record.outcome === outcome) return judgement;
+    record.outcome = nextOutcome(record.outcome, outcome);
+    record.by = judgement.by;
+    record.endedAt = clock.iso();
+    record.elapsedMs = Math.round(clock.now() - operation.startedAt);
+    operation.cancelDeadline();
+    log.info({ operationId: record.operationId, requestId: record.requestId, outcome, by: record.by, cause: record.cause, elapsedMs: record.elapsedMs, reason: judgement.reason }, 'operation ended');
+    keep(operation);
+    operation.concluded.resolve();
+    return judgement;
+  };
+
+  function keep(operation: LiveOperation): void {
+    const { record } = operation;
+    const kept = operation.documents.length === 0 ? Promise.resolve() : store.putDocuments(record.operationId, operation.documents);
+    kept
+      .then(() => store.put(record))
+      .then(
+        () => {
+          // A lost operation whose call is still in flight may yet be answered.
+          if (record.outcome !== 'lost' || operation.foreign) forget(operation);
+          else void operation.callEnded.promise.then(() => { forget(operation); });
+        },
+        (error: unknown) => {
+          log.error({ operationId: record.operationId, error: error instanceof Error ? error.message : String(error) }, 'the record of an ended operation could not be kept');
+        },
+      );
+  }
+}
+
+/** Our own kill at the wall-clock deadline is a time limit; the close of a cursor that was read far enough is a success. */
+function outcomeFor(judgement: Judgement, outcome: Outcome, cause: Cause | null): Outcome {
+  if (outcome !== 'killed' || judgement.by !== 'us') return outcome;
+  if (cause === 'deadline') return 'timed_out';
+  return cause === 'answer_complete' ? 'succeeded' : outcome;
+}

@@ -1,0 +1,93 @@
+/** Finds an operation by its id: in this process, in the store, or, with no record of it, by its tag in the database. */
+
+import type { OperationRecord } from '../domain/operation.js';
+import { principalHash } from '../domain/tag.js';
+import type { Caller } from './run.js';
+import { type LiveOperation, addLook, createLive } from './live.js';
+import type { Clock, Deployment, Hit, Look, Store } from './ports.js';
+import type { Registry } from './registry.js';
+import type { Watch } from './watch.js';
+
+export type Found =
+  | { kind: 'live'; operation: LiveOperation }
+  | { kind: 'ended'; record: OperationRecord }
+  /** `silent`: nodes that did not answer, so that it may still run there. */
+  | { kind: 'not_found'; looked: string[]; silent: { node: string; reason: string }[] };
+
+export interface FindDeps {
+  deployment: Deployment;
+  store: Store;
+  clock: Clock;
+  registry: Registry;
+  watch: Watch;
+}
+
+/** Others' operations are not found, in the same way as ones that do not exist. */
+export type Find = (operationId: string, caller: Pick<Caller, 'principal'>) => Promise<Found>;
+
+export function createFind({ deployment, store, clock, registry, watch }: FindDeps): Find {
+  return async (operationId, { principal }) => {
+    const live = registry.get(operationId);
+    if (live !== null) return live.record.principal === principal ? { kind: 'live', operation: live } : nowhere([]);
+    const record = await store.get(operationId);
+    if (record !== null && record.principal !== principal) return nowhere([]);
+    if (record !== null && record.outcome !== null) return { kind: 'ended', record };
+    await deployment.ready();
+    const looks = await watch.look(deployment.nodes());
+    const hit = looks.flatMap((look) => (look.ok ? look.hits : [])).find(({ tag }) => tag.operationId === operationId && tag.principal === principalHash(principal));
+    if (hit === undefined) return nowhere(looks);
+    // Another question may have adopted it meanwhile.
+    const adopted = registry.get(operationId) ?? adopt(hit, principal);
+    for (const look of looks) addLook(adopted, look);
+    return { kind: 'live', operation: adopted };
+  };
+
+  function adopt({ tag, sighting }: Hit, principal: string): LiveOperation {
+    const operation = createLive(clock, recordOfForeign(clock, { tag, sighting }, principal), { foreign: true, writes: tag.kind === 'w', deadlineInMs: Number.POSITIVE_INFINITY });
+    registry.add(operation);
+    return operation;
+  }
+}
+
+function nowhere(looks: Look[]): Found {
+  return {
+    kind: 'not_found',
+    looked: looks.filter((look) => look.ok).map((look) => look.node),
+    silent: looks.flatMap((look) => (look.ok ? [] : [{ node: look.node, reason: look.reason }])),
+  };
+}
+
+/** What a tag and a sighting tell of an operation that another process runs. */
+export function recordOfForeign(clock: Clock, { tag, sighting }: Hit, principal: string): OperationRecord {
+  return {
+    operationId: tag.operationId,
+    instance: tag.instance,
+    principal,
+    session: tag.session,
+    requestId: tag.request,
+    tool: 'run',
+    namespace: sighting.namespace,
+    digest: '',
+    tag: '',
+    createdAt: clock.iso(),
+    sentAt: null,
+    endedAt: null,
+    elapsedMs: 0,
+    maxTimeMS: null,
+    deadlineAt: null,
+    node: null,
+    wait: 'gone',
+    server: 'running',
+    outcome: null,
+    cause: null,
+    by: null,
+    reason: 'Found by its tag in the database; another process started it.',
+    documentsRead: 0,
+    more: null,
+    error: null,
+    writes: tag.kind === 'w' ? { stage: 'unknown', target: sighting.namespace, effects: 'It can write: partial or full effects are possible.' } : null,
+    kill: null,
+    evidence: [],
+    notes: [],
+  };
+}

@@ -1,0 +1,160 @@
+/** The one kill path: whatever the cause, an operation is stopped here, and proven to be, or said not to be. */
+
+import { type Fact, addFact, isLook } from '../domain/facts.js';
+import type { Evidence, KillReport } from '../domain/operation.js';
+import { type Cause, isFinal } from '../domain/words.js';
+import { atDeadline } from '../domain/verdict.js';
+import { pause } from './clock.js';
+import type { Conclude } from './conclude.js';
+import { lookEvidence, shown } from './evidence.js';
+import { type LiveOperation, addLook, judgeLive, nodesOf } from './live.js';
+import type { Clock, Deployment, Hit, Log } from './ports.js';
+import type { Watch } from './watch.js';
+
+export interface KillTask {
+  readonly cause: Cause;
+  /** Settles when the verdict is final, or nothing more will be tried. */
+  readonly done: Promise<void>;
+  running(): boolean;
+  /** The report as it stands now: `pending` while it is being checked. */
+  report(): KillReport;
+}
+
+/** Waits between two looks, in milliseconds: quick at first, then gentle for what takes long to die. */
+const lookPausesMs = [...Array<number>(20).fill(15), ...Array<number>(10).fill(50), ...Array<number>(20).fill(250), ...Array<number>(20).fill(1_000)];
+const slowestPauseMs = 2_000;
+/** What was never seen and is past its deadline by this long is given up: nothing more can be learned by looking. */
+const giveUpAfterDeadlineMs = 60_000;
+/** Looks that confirm the end after the call's own reply has proven it. */
+const confirmingLooks = 3;
+/** How long the call's own reply is waited for after its absence was proven, before its connection is given up. */
+const lateReplyMs = 5_000;
+
+export interface Killer {
+  /** Starts the kill, or joins the one that runs: one in flight per operation, the first cause is kept. */
+  kill(operation: LiveOperation, cause: Cause): KillTask;
+}
+
+export function createKiller(deps: { deployment: Deployment; watch: Watch; clock: Clock; log: Log; conclude: Conclude }): Killer {
+  const { deployment, watch, clock, log, conclude } = deps;
+
+  function kill(operation: LiveOperation, cause: Cause): KillTask {
+    if (operation.killTask?.running() === true) return operation.killTask;
+    const { record } = operation;
+    record.cause ??= cause;
+    const requestedAt = clock.now();
+    const firstFact = operation.facts.length;
+    let before: Evidence[] = [];
+    let endedAt: number | null = null;
+    log.info({ operationId: record.operationId, requestId: record.requestId, cause }, 'kill requested');
+    latch(operation);
+
+    const task: KillTask = {
+      cause,
+      done: pursue().catch((error: unknown) => {
+        log.error({ operationId: record.operationId, error: error instanceof Error ? error.message : String(error) }, 'the kill path failed');
+      }).finally(() => {
+        endedAt = clock.now();
+        const judgement = conclude(operation);
+        log.info({ operationId: record.operationId, requestId: record.requestId, cause, verdict: judgement.verdict, elapsedMs: Math.round(endedAt - requestedAt) }, 'kill ended');
+        releaseCall(operation);
+      }),
+      running: () => endedAt === null,
+      report() {
+        const judgement = judgeLive(operation);
+        return {
+          verdict: endedAt === null ? judgement.verdict : atDeadline(judgement),
+          reason: judgement.reason,
+          cause: record.cause ?? cause,
+          requestedAt: clock.iso(requestedAt),
+          before,
+          sent: [...operation.killsSent],
+          after: lookEvidence(looksSinceKill(operation.facts), (t) => clock.iso(t)),
+          elapsedMs: Math.round((endedAt ?? clock.now()) - requestedAt),
+        };
+      },
+    };
+    operation.killTask = task;
+    return task;
+
+    async function pursue(): Promise<void> {
+      if (operation.execution === null && !operation.foreign) {
+        await operation.callEnded.promise;
+        return;
+      }
+      for (let round = 0; ; round += 1) {
+        if (isFinal(conclude(operation).verdict)) return await confirm();
+        const looks = await watch.look(nodesOf(operation, deployment.nodes()));
+        for (const look of looks) addLook(operation, look);
+        if (round === 0) before = lookEvidence(operation.facts.slice(firstFact), (t) => clock.iso(t));
+        if (isFinal(conclude(operation).verdict)) return await confirm();
+        if (givenUp()) return;
+        await Promise.all(looks.flatMap((look) => (look.ok ? look.hits.map((hit) => killHit(look.node, look, hit)) : [])));
+        await pause(clock, lookPausesMs[round] ?? slowestPauseMs, callInFlight(operation) ? operation.callEnded.promise : undefined);
+      }
+    }
+
+    /** A report shows what the database says afterwards, also when the call's own reply has already proven the end. */
+    async function confirm(): Promise<void> {
+      if (operation.killsSent.length === 0 || lookedSinceKill(operation.facts)) return;
+      for (let round = 0; round < confirmingLooks; round += 1) {
+        const looks = await watch.look(nodesOf(operation, deployment.nodes()));
+        for (const look of looks) addLook(operation, look);
+        if (looks.every((look) => look.ok && look.hits.every(({ tag }) => tag.operationId !== record.operationId))) break;
+      }
+      conclude(operation);
+    }
+
+    function givenUp(): boolean {
+      const neverSeen = !operation.facts.some((fact) => fact.kind === 'seen');
+      return neverSeen && clock.now() > operation.deadlineAt + giveUpAfterDeadlineMs;
+    }
+
+    async function killHit(node: string, look: Pick<Extract<Fact, { kind: 'seen' }>, 'process'>, { tag, sighting }: Hit): Promise<void> {
+      // A second kill of what is dying already only adds load.
+      if (tag.operationId !== record.operationId || sighting.killPending) return;
+      addFact(operation.facts, { kind: 'kill_sent', t: clock.now(), node, process: look.process });
+      const reply = await deployment.kill(node, sighting);
+      operation.killsSent.push({
+        at: clock.iso(),
+        node,
+        method: sighting.kind === 'idle_cursor' ? 'killCursors' : 'killOp',
+        target: shown(sighting.kind === 'idle_cursor' ? sighting.cursorId : sighting.opid),
+        ...(reply.error === undefined ? {} : { error: reply.error }),
+      });
+      if (reply.refused) addFact(operation.facts, { kind: 'kill_refused', t: clock.now(), node });
+    }
+  }
+
+  function latch(operation: LiveOperation): void {
+    if (!operation.facts.some((fact) => fact.kind === 'latched')) addFact(operation.facts, { kind: 'latched', t: clock.now() });
+    operation.unsent.abort(new Error('the operation was asked to stop before it was sent'));
+    operation.execution?.latch();
+    operation.execution?.abortUnsent();
+  }
+
+  /** A reply that has not come although the operation is gone is waited for a little, since it says how it ended. */
+  function releaseCall(operation: LiveOperation): void {
+    const { execution } = operation;
+    if (execution === null) return;
+    void pause(clock, lateReplyMs, operation.callEnded.promise).then(() => {
+      execution.drop();
+    });
+  }
+
+  return { kill };
+}
+
+function callInFlight(operation: LiveOperation): boolean {
+  return operation.execution !== null && !operation.facts.some((fact) => fact.kind === 'call_over');
+}
+
+/** The last looks that began after the last kill was sent, and the reply of the call. */
+function looksSinceKill(facts: readonly Fact[]): Fact[] {
+  const killedAt = Math.max(0, ...facts.map((fact) => (fact.kind === 'kill_sent' ? fact.t : 0)));
+  return facts.filter((fact) => fact.kind === 'replied' || (isLook(fact) && fact.startedAt >= killedAt)).slice(-4);
+}
+
+function lookedSinceKill(facts: readonly Fact[]): boolean {
+  return looksSinceKill(facts).some((fact) => fact.kind === 'absent');
+}

@@ -1,0 +1,195 @@
+/** The engine: run, status, kill, operations and result on one deployment, for whoever asks: MCP, HTTP or a terminal. */
+
+import { LeashError } from '../domain/errors.js';
+import type { OperationRecord } from '../domain/operation.js';
+import { type RequestId, principalHash } from '../domain/tag.js';
+import { atDeadline } from '../domain/verdict.js';
+import { type Verdict, isFinal } from '../domain/words.js';
+import { type AdmissionLimits, createAdmission } from './admission.js';
+import { pause } from './clock.js';
+import { createConclude } from './conclude.js';
+import { createFind, recordOfForeign } from './find.js';
+import { createKiller } from './kill.js';
+import { type LiveOperation, addLook, judgeLive, nodesOf, refreshRecord } from './live.js';
+import type { Clock, Deployment, Log, Store } from './ports.js';
+import { createRegistry } from './registry.js';
+import { type Caller, type RunAnswer, type RunRequest, createRun } from './run.js';
+import { type ShutdownReport, createShutdown } from './shutdown.js';
+import { createWatch } from './watch.js';
+
+/** What `status` and `kill` take: an operation id, or the id of a request of the caller's own session. */
+export type Reference = { operationId: string } | { requestId: RequestId };
+
+export interface Inspection {
+  record: OperationRecord;
+  verdict: Verdict | null;
+  documents: Uint8Array[] | null;
+}
+
+export interface OperationsList {
+  running: OperationRecord[];
+  ended: OperationRecord[];
+  /** Nodes that did not answer: what runs there is unknown. */
+  silent: { node: string; reason: string }[];
+  looked: string[];
+}
+
+export interface Leash {
+  run(request: RunRequest, caller: Caller): Promise<RunAnswer>;
+  /** Looks now; waits up to `waitMs` for its end. @throws LeashError not_found, unreachable */
+  status(reference: Reference, caller: Caller, waitMs: number): Promise<Inspection>;
+  /** Kills and verifies for up to `waitMs`; goes on in the background after that. @throws LeashError not_found, unreachable */
+  kill(reference: Reference, caller: Caller, waitMs: number): Promise<Inspection>;
+  operations(caller: Caller): Promise<OperationsList>;
+  /** What an ended operation has read. @throws LeashError not_found, not_ended, expired */
+  result(reference: Reference, caller: Caller): Promise<{ record: OperationRecord; documents: Uint8Array[] }>;
+  load(): { running: number; queued: number };
+  shutdown(budgetMs: number): Promise<ShutdownReport>;
+}
+
+export interface LeashDeps {
+  deployment: Deployment;
+  store: Store;
+  clock: Clock;
+  log: Log;
+  instance: string;
+  newOperationId(): string;
+  limits: AdmissionLimits & { deadlineGraceMs: number };
+  checkPolicy(request: RunRequest): Promise<void>;
+}
+
+/** Looks in a row that settle whether an operation that was just missed is gone. */
+const settlingLooks = 6;
+const settlingPauseMs = 15;
+
+export function createLeash(deps: LeashDeps): Leash {
+  const { deployment, store, clock, log, limits } = deps;
+  const registry = createRegistry();
+  const admission = createAdmission(limits);
+  const watch = createWatch(deployment);
+  const conclude = createConclude({ clock, store, log, forget: (operation) => { registry.forget(operation); } });
+  const killer = createKiller({ deployment, watch, clock, log, conclude });
+  const find = createFind({ deployment, store, clock, registry, watch });
+  const shutdown = createShutdown({ deployment, registry, killer, conclude, clock, log });
+  const run = createRun({ ...deps, deadlineGraceMs: limits.deadlineGraceMs, registry, admission, watch, killer, conclude, isClosing: shutdown.isClosing });
+
+  async function locate(reference: Reference, caller: Caller) {
+    const operationId = 'operationId' in reference ? reference.operationId : registry.idOfRequest(caller.session, reference.requestId);
+    if (operationId === null) {
+      throw new LeashError('not_found', 'No request with this id started an operation in this session.');
+    }
+    const found = await find(operationId, caller);
+    if (found.kind !== 'not_found') return found;
+    const { looked, silent } = found;
+    if (silent.length > 0) {
+      const names = silent.map(({ node, reason }) => `${node} (${reason})`).join(', ');
+      throw new LeashError('unreachable', `There is no record of operation ${operationId}, and ${names} did not answer: it may still run there.`);
+    }
+    throw new LeashError('not_found', `There is no record of operation ${operationId}.`, {
+      database: looked.length > 0 ? `No operation or cursor with its tag is on ${looked.join(', ')}.` : undefined,
+    });
+  }
+
+  /** Asks the database now, and again while the answer is only that one look missed it. */
+  async function lookNow(operation: LiveOperation): Promise<void> {
+    for (let round = 0; round < settlingLooks; round += 1) {
+      if (round > 0) await pause(clock, settlingPauseMs);
+      if (operation.record.outcome !== null || (operation.execution === null && !operation.foreign)) break;
+      for (const look of await watch.look(nodesOf(operation, deployment.nodes()))) addLook(operation, look);
+      const judgement = judgeLive(operation);
+      if (judgement.server !== 'not_seen' || isFinal(judgement.verdict)) break;
+    }
+    conclude(operation);
+  }
+
+  async function inspect(record: OperationRecord, verdict: Verdict | null): Promise<Inspection> {
+    const documents = record.outcome === 'succeeded' ? await store.getDocuments(record.operationId) : null;
+    return { record, verdict, documents };
+  }
+
+  return {
+    run,
+    load: () => admission.load(),
+    shutdown: (budgetMs) => shutdown.shutdown(budgetMs),
+
+    async status(reference, caller, waitMs) {
+      const found = await locate(reference, caller);
+      if (found.kind === 'ended') return inspect(found.record, found.record.kill?.verdict ?? null);
+      const { operation } = found;
+      if (waitMs > 0) await pause(clock, waitMs, Promise.race([operation.concluded.promise, aborted(caller.signal)]));
+      await lookNow(operation);
+      return inspect(operation.record, operation.record.kill?.verdict ?? null);
+    },
+
+    async kill(reference, caller, waitMs) {
+      const found = await locate(reference, caller);
+      // An ended operation is not killed: the verdict says what had become of it, or what an earlier kill did.
+      if (found.kind === 'ended') return inspect(found.record, found.record.kill?.verdict ?? verdictOfEnded(found.record));
+      const { operation } = found;
+      const task = killer.kill(operation, 'kill_tool');
+      await pause(clock, waitMs, Promise.race([task.done, aborted(caller.signal)]));
+      const judgement = refreshRecord(clock, operation);
+      return inspect(operation.record, atDeadline(judgement));
+    },
+
+    async operations(caller) {
+      await deployment.ready();
+      const hash = principalHash(caller.principal);
+      const looks = await watch.look(deployment.nodes());
+      const running = new Map<string, OperationRecord>();
+      for (const operation of registry.all()) {
+        if (operation.record.principal !== caller.principal) continue;
+        if (operation.execution !== null || operation.foreign) for (const look of looks) if (nodesOf(operation, [look.node]).includes(look.node)) addLook(operation, look);
+        conclude(operation);
+        if (operation.record.outcome === null) running.set(operation.record.operationId, operation.record);
+      }
+      for (const look of looks) {
+        if (!look.ok) continue;
+        for (const hit of look.hits) {
+          if (hit.tag.principal !== hash || running.has(hit.tag.operationId) || registry.get(hit.tag.operationId) !== null) continue;
+          const seen = await find(hit.tag.operationId, caller);
+          if (seen.kind === 'live') running.set(hit.tag.operationId, (refreshRecord(clock, seen.operation), seen.operation.record));
+          // Its record says that it ended, and yet this look saw it: the database is the witness.
+          else if (seen.kind === 'ended') running.set(hit.tag.operationId, { ...recordOfForeign(clock, hit, caller.principal), reason: 'The last look found its tag although its end is recorded; look again.' });
+        }
+      }
+      const ended = (await store.list(caller.principal)).filter((record) => record.outcome !== null && !running.has(record.operationId));
+      return {
+        running: [...running.values()],
+        ended,
+        looked: looks.filter((look) => look.ok).map((look) => look.node),
+        silent: looks.flatMap((look) => (look.ok ? [] : [{ node: look.node, reason: look.reason }])),
+      };
+    },
+
+    async result(reference, caller) {
+      const found = await locate(reference, caller);
+      if (found.kind === 'live') throw new LeashError('not_ended', `Operation ${found.operation.record.operationId} has not ended, so it has no result yet.`);
+      const documents = await store.getDocuments(found.record.operationId);
+      if (documents === null && found.record.documentsRead > 0) {
+        throw new LeashError('expired', `The documents of operation ${found.record.operationId} are not kept any more.`);
+      }
+      return { record: found.record, documents: documents ?? [] };
+    },
+  };
+}
+
+function verdictOfEnded(record: OperationRecord): Verdict {
+  switch (record.outcome) {
+    case 'never_sent':
+      return 'never_sent';
+    case 'lost':
+      return 'gone';
+    case 'killed':
+      return 'stopped';
+    default:
+      return 'ended_first';
+  }
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener('abort', () => { resolve(); }, { once: true });
+  });
+}

@@ -1,0 +1,98 @@
+/** An operation that has not ended: its facts as they come in, and the record that is made of them. */
+
+import { type Fact, addFact } from '../domain/facts.js';
+import type { Evidence, KillSent, OperationRecord } from '../domain/operation.js';
+import { type Judgement, judge } from '../domain/verdict.js';
+import { type Wait, nextWait } from '../domain/words.js';
+import { type Deferred, deferred } from './deferred.js';
+import type { KillTask } from './kill.js';
+import type { Clock, Execution, Look } from './ports.js';
+import { evidenceOf } from './evidence.js';
+
+export interface LiveOperation {
+  readonly record: OperationRecord;
+  /** Whether another process runs it: found by its tag, with no call of ours. */
+  readonly foreign: boolean;
+  readonly writes: boolean;
+  readonly startedAt: number;
+  readonly deadlineAt: number;
+  readonly facts: Fact[];
+  readonly killsSent: KillSent[];
+  execution: Execution | null;
+  /** Aborted to end it while nothing was sent: in the queue, while connecting, in the driver's pool. */
+  readonly unsent: AbortController;
+  /** Settles when the call is over, whatever the reason. */
+  readonly callEnded: Deferred<void>;
+  /** Settles when the operation has an outcome. */
+  readonly concluded: Deferred<void>;
+  killTask: KillTask | null;
+  /** Why nothing was sent, where an error was the reason. */
+  unsentError: unknown;
+  cancelDeadline: () => void;
+  documents: Uint8Array[];
+}
+
+export function createLive(clock: Clock, record: OperationRecord, options: { foreign: boolean; writes: boolean; deadlineInMs: number }): LiveOperation {
+  const startedAt = clock.now();
+  return {
+    record,
+    foreign: options.foreign,
+    writes: options.writes,
+    startedAt,
+    deadlineAt: startedAt + options.deadlineInMs,
+    facts: [],
+    killsSent: [],
+    execution: null,
+    unsent: new AbortController(),
+    callEnded: deferred(),
+    concluded: deferred(),
+    killTask: null,
+    unsentError: null,
+    cancelDeadline: () => undefined,
+    documents: [],
+  };
+}
+
+/** What may be said of it now. */
+export function judgeLive(operation: LiveOperation): Judgement {
+  return judge(operation.facts, operation);
+}
+
+/** Takes what a look says of this operation into its facts. */
+export function addLook(operation: LiveOperation, look: Look): void {
+  const { node, startedAt, endedAt } = look;
+  if (!look.ok) {
+    addFact(operation.facts, { kind: 'no_answer', node, startedAt, endedAt, reason: look.reason });
+    return;
+  }
+  const mine = look.hits.filter((hit) => hit.tag.operationId === operation.record.operationId);
+  if (mine.length === 0) addFact(operation.facts, { kind: 'absent', node, startedAt, endedAt, process: look.process });
+  for (const { sighting } of mine) addFact(operation.facts, { kind: 'seen', node, startedAt, endedAt, process: look.process, sighting });
+}
+
+/** The nodes where it can be: where it was sent; every node while that is not known. */
+export function nodesOf(operation: LiveOperation, all: readonly string[]): readonly string[] {
+  const nodes = new Set<string>();
+  for (const fact of operation.facts) if (fact.kind === 'sent' || fact.kind === 'seen') nodes.add(fact.node);
+  return nodes.size === 0 ? all : [...nodes];
+}
+
+export function moveWait(operation: LiveOperation, to: Wait): void {
+  operation.record.wait = nextWait(operation.record.wait, to);
+}
+
+/** Brings the parts of the record that follow from the facts up to date. */
+export function refreshRecord(clock: Clock, operation: LiveOperation): Judgement {
+  const judgement = judgeLive(operation);
+  const { record } = operation;
+  record.server = judgement.server;
+  record.reason = judgement.reason;
+  record.evidence = evidence(clock, operation);
+  if (record.endedAt === null) record.elapsedMs = Math.round(clock.now() - operation.startedAt);
+  if (operation.killTask !== null) record.kill = operation.killTask.report();
+  return judgement;
+}
+
+function evidence(clock: Clock, operation: LiveOperation): Evidence[] {
+  return evidenceOf(operation.facts, (t) => clock.iso(t));
+}

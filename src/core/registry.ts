@@ -1,0 +1,55 @@
+/** The operations of this process that have not ended, by id and by the request that started them. */
+
+import type { RequestId } from '../domain/tag.js';
+import type { LiveOperation } from './live.js';
+
+export interface Registry {
+  add(operation: LiveOperation): void;
+  forget(operation: LiveOperation): void;
+  get(operationId: string): LiveOperation | null;
+  /** The operation id that a request of this session led to last, also after the operation's end. */
+  idOfRequest(session: string, requestId: RequestId): string | null;
+  /** One that asks the database for the same, for the same principal, and was handed over and left to run. */
+  findDetached(principal: string, digest: string): LiveOperation | null;
+  /** One that asks for the same, for the same principal, and whose caller still waits. */
+  findWaiting(principal: string, digest: string): LiveOperation | null;
+  all(): LiveOperation[];
+}
+
+/** Requests remembered per process: enough for every id that a client can still mean. */
+const keptRequests = 10_000;
+
+export function createRegistry(): Registry {
+  const byId = new Map<string, LiveOperation>();
+  const requests = new Map<string, string>();
+  const keyOf = (session: string, requestId: RequestId) => `${session} ${typeof requestId} ${requestId}`;
+
+  function find(principal: string, digest: string, wait: string): LiveOperation | null {
+    for (const operation of byId.values()) {
+      const { record, foreign, killTask } = operation;
+      if (!foreign && killTask === null && record.outcome === null && record.wait === wait && record.principal === principal && record.digest === digest) return operation;
+    }
+    return null;
+  }
+
+  return {
+    add(operation) {
+      const { record } = operation;
+      byId.set(record.operationId, operation);
+      if (operation.foreign) return;
+      requests.set(keyOf(record.session, record.requestId), record.operationId);
+      for (const oldest of requests.keys()) {
+        if (requests.size <= keptRequests) break;
+        requests.delete(oldest);
+      }
+    },
+    forget(operation) {
+      byId.delete(operation.record.operationId);
+    },
+    get: (operationId) => byId.get(operationId) ?? null,
+    idOfRequest: (session, requestId) => requests.get(keyOf(session, requestId)) ?? null,
+    findDetached: (principal, digest) => find(principal, digest, 'detached'),
+    findWaiting: (principal, digest) => find(principal, digest, 'waiting'),
+    all: () => [...byId.values()],
+  };
+}

@@ -1,0 +1,290 @@
+/** Runs an aggregation on the leash: recorded before it is sent, bounded in time, and followed to its end. */
+
+import { LeashError } from '../domain/errors.js';
+import { addFact } from '../domain/facts.js';
+import type { OperationRecord, WriteReport } from '../domain/operation.js';
+import type { Namespace } from '../domain/policy/pipeline-policy.js';
+import { type RequestId, encodeRequestId, formatTag, principalHash } from '../domain/tag.js';
+import type { Admission } from './admission.js';
+import { pause } from './clock.js';
+import type { Conclude } from './conclude.js';
+import { type Killer } from './kill.js';
+import { type LiveOperation, addLook, createLive, judgeLive, moveWait, nodesOf, refreshRecord } from './live.js';
+import type { AggregateRequest, Clock, Deployment, ExecutionEnd, Log, Store } from './ports.js';
+import type { Registry } from './registry.js';
+import type { Watch } from './watch.js';
+import { type PreparedWrite, describeEffects, prepareWrite } from './write-effects.js';
+
+export interface Caller {
+  /** Whose operations these are. */
+  principal: string;
+  /** The mark of the caller's session, as it stands in tags. */
+  session: string;
+  requestId: RequestId;
+  /** Aborts when the caller cancels. */
+  signal: AbortSignal;
+  /** Told at most once a second what the database reports; absent when the caller did not ask. */
+  progress?: ((message: string, elapsedSeconds: number) => void) | undefined;
+}
+
+export interface RunRequest {
+  tool: string;
+  on: Namespace;
+  /** Every collection that the pipeline reads, for the resolution of views. */
+  namespaces: readonly { ns: Namespace; path: string }[];
+  writes: WriteReport | null;
+  aggregate: Omit<AggregateRequest, 'comment'>;
+  ownComment: string;
+  /** How long the caller waits before it is handed the operation's id. */
+  waitMs: number;
+  /** Equal for requests that ask the database for the same. */
+  digest: string;
+  /** Start it although the same is already running. */
+  startAnother: boolean;
+  notes: string[];
+}
+
+export interface RunAnswer {
+  /** `already_running`: nothing was started, this is the one that runs. */
+  kind: 'ended' | 'detached' | 'already_running';
+  record: OperationRecord;
+  documents: Uint8Array[];
+}
+
+export interface RunDeps {
+  deployment: Deployment;
+  store: Store;
+  clock: Clock;
+  log: Log;
+  registry: Registry;
+  admission: Admission;
+  watch: Watch;
+  killer: Killer;
+  conclude: Conclude;
+  instance: string;
+  newOperationId(): string;
+  /** How much longer than maxTimeMS the wall clock may go, in milliseconds. */
+  deadlineGraceMs: number;
+  /** Refuses what the policy does not allow, views resolved. */
+  checkPolicy(request: RunRequest): Promise<void>;
+  isClosing(): boolean;
+}
+
+/** How long a handover waits for its look, in milliseconds. */
+const handoverLookMs = 1_000;
+
+export function createRun(deps: RunDeps): (request: RunRequest, caller: Caller) => Promise<RunAnswer> {
+  const { deployment, store, clock, log, registry, admission, watch, killer, conclude } = deps;
+
+  return async function run(request, caller) {
+    if (deps.isClosing()) throw new LeashError('shutting_down', 'This server is shutting down.');
+    const running = request.startAnother ? null : registry.findDetached(caller.principal, request.digest);
+    if (running !== null) {
+      refreshRecord(clock, running);
+      return { kind: 'already_running', record: running.record, documents: [] };
+    }
+    const twin = registry.findWaiting(caller.principal, request.digest);
+    if (twin !== null) request.notes.push(`The same operation is already running as ${twin.record.operationId}; this is another one.`);
+    const operation = begin(request, caller);
+    const onCancel = () => {
+      moveWait(operation, 'cancelled');
+      killer.kill(operation, 'client_cancelled');
+    };
+    if (caller.signal.aborted) onCancel();
+    else caller.signal.addEventListener('abort', onCancel, { once: true });
+    const stopProgress = reportProgress(operation, caller);
+    try {
+      void follow(operation, request);
+      await pause(clock, request.waitMs, operation.concluded.promise);
+    } finally {
+      stopProgress();
+      caller.signal.removeEventListener('abort', onCancel);
+    }
+    return await answer(operation);
+  };
+
+  function begin(request: RunRequest, caller: Caller): LiveOperation {
+    const operationId = deps.newOperationId();
+    const { maxTimeMS } = request.aggregate;
+    const deadlineInMs = maxTimeMS + deps.deadlineGraceMs;
+    const record: OperationRecord = {
+      operationId,
+      instance: deps.instance,
+      principal: caller.principal,
+      session: caller.session,
+      requestId: caller.requestId,
+      tool: request.tool,
+      namespace: request.on.coll === null ? request.on.db : `${request.on.db}.${request.on.coll}`,
+      digest: request.digest,
+      tag: formatTag({
+        instance: deps.instance,
+        operationId,
+        principal: principalHash(caller.principal),
+        session: caller.session,
+        kind: request.writes === null ? 'r' : 'w',
+        request: encodeRequestId(caller.requestId),
+        own: request.ownComment,
+      }),
+      createdAt: clock.iso(),
+      sentAt: null,
+      endedAt: null,
+      elapsedMs: 0,
+      maxTimeMS,
+      deadlineAt: clock.iso(clock.now() + deadlineInMs),
+      node: null,
+      wait: 'waiting',
+      server: 'not_sent',
+      outcome: null,
+      cause: null,
+      by: null,
+      reason: 'Nothing has been sent to the database yet.',
+      documentsRead: 0,
+      more: null,
+      error: null,
+      writes: request.writes,
+      kill: null,
+      evidence: [],
+      notes: request.notes,
+    };
+    const operation = createLive(clock, record, { foreign: false, writes: request.writes !== null, deadlineInMs });
+    registry.add(operation);
+    operation.cancelDeadline = clock.after(deadlineInMs, () => {
+      killer.kill(operation, 'deadline');
+    });
+    log.info({ operationId, requestId: record.requestId, namespace: record.namespace, maxTimeMS }, 'operation accepted');
+    return operation;
+  }
+
+  /** Never rejects: however it ends, the operation gets an outcome or stays open with a reason. */
+  async function follow(operation: LiveOperation, request: RunRequest): Promise<void> {
+    let leave: () => void = () => undefined;
+    try {
+      const { signal } = operation.unsent;
+      await store.put(operation.record);
+      await raceAbort(deployment.ready(), signal);
+      await raceAbort(deps.checkPolicy(request), signal);
+      leave = await admission.enter(operation.record.principal, signal);
+      const write = operation.record.writes === null ? null : await raceAbort(prepareWrite(deployment, operation.record.writes), signal);
+      signal.throwIfAborted();
+      await execute(operation, request, write);
+    } catch (error) {
+      // Nothing of it has been sent: whatever was thrown came before.
+      if (operation.record.cause === null) operation.record.error = { message: error instanceof Error ? error.message : String(error) };
+      operation.unsentError = error;
+      addFact(operation.facts, { kind: 'not_sent', t: clock.now() });
+    } finally {
+      leave();
+    }
+    operation.callEnded.resolve();
+    conclude(operation);
+  }
+
+  async function execute(operation: LiveOperation, request: RunRequest, write: PreparedWrite | null): Promise<void> {
+    const { record, facts } = operation;
+    const execution = deployment.aggregate({ ...request.aggregate, comment: record.tag }, {
+      sent(node) {
+        addFact(facts, { kind: 'sent', t: clock.now(), node });
+        record.sentAt ??= clock.iso();
+        record.node = node;
+        log.debug({ operationId: record.operationId, requestId: record.requestId, node }, 'operation sent');
+      },
+    });
+    operation.execution = execution;
+    operation.documents = execution.documents;
+    const ended = await execution.ended;
+    record.documentsRead = execution.documents.length;
+    if (write !== null) await describeEffects(deployment, write, ended);
+    takeEnd(operation, ended);
+  }
+
+  function takeEnd(operation: LiveOperation, ended: ExecutionEnd): void {
+    const { record, facts } = operation;
+    const node = record.node ?? 'unknown';
+    const t = clock.now();
+    switch (ended.kind) {
+      case 'complete':
+        record.more = ended.more;
+        addFact(facts, { kind: 'replied', t, node });
+        return;
+      case 'server_error':
+        record.error = { message: ended.message, code: ended.code, codeName: ended.codeName };
+        addFact(facts, { kind: 'replied', t, node, code: ended.code });
+        return;
+      case 'cut':
+        record.more = true;
+        addFact(facts, { kind: 'call_over', t });
+        killer.kill(operation, 'answer_complete');
+        return;
+      case 'latched':
+        addFact(facts, { kind: 'call_over', t });
+        return;
+      case 'not_sent':
+        addFact(facts, { kind: 'not_sent', t });
+        if (record.cause === null) record.error = { message: messageOf(ended.error) };
+        operation.unsentError = ended.error;
+        return;
+      case 'no_reply':
+        record.error = { message: messageOf(ended.error) };
+        addFact(facts, { kind: 'call_over', t });
+        // Its answer cannot come any more: a read is of no use to anyone, a write is left to finish or to its deadline.
+        if (!operation.writes) killer.kill(operation, 'connection_lost');
+    }
+  }
+
+  function reportProgress(operation: LiveOperation, { progress, signal }: Caller): () => void {
+    if (progress === undefined) return () => undefined;
+    let stopped = false;
+    let cancelTimer: () => void = () => undefined;
+    const next = () => {
+      cancelTimer = clock.after(1_000, () => {
+        void tell().finally(() => {
+          if (!stopped) next();
+        });
+      });
+    };
+    const tell = async () => {
+      for (const look of await watch.look(nodesOf(operation, deployment.nodes()))) addLook(operation, look);
+      if (stopped || signal.aborted || operation.record.outcome !== null) return;
+      const judgement = judgeLive(operation);
+      progress(`${judgement.server}: ${judgement.reason}`, Math.round((clock.now() - operation.startedAt) / 100) / 10);
+    };
+    next();
+    return () => {
+      stopped = true;
+      cancelTimer();
+    };
+  }
+
+  async function answer(operation: LiveOperation): Promise<RunAnswer> {
+    const { record } = operation;
+    // A handle says what the operation does now, not what was known when it was sent.
+    if (record.outcome === null && operation.execution !== null) {
+      const looks = watch.look(nodesOf(operation, deployment.nodes()));
+      await pause(clock, handoverLookMs, looks.then((found) => { for (const look of found) addLook(operation, look); }));
+    }
+    refreshRecord(clock, operation);
+    const ended = record.outcome !== null;
+    if (record.wait === 'waiting') moveWait(operation, ended ? 'answered' : 'detached');
+    await store.put(record);
+    if (ended && operation.unsentError instanceof LeashError) throw operation.unsentError;
+    return ended ? { kind: 'ended', record, documents: operation.documents } : { kind: 'detached', record, documents: [] };
+  }
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+/** Waits for the promise, or rejects as soon as the signal aborts; the promise itself goes on. */
+async function raceAbort<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  signal.throwIfAborted();
+  return await new Promise<T>((resolve, reject) => {
+    const onAbort = () => {
+      reject(signal.reason as Error);
+    };
+    signal.addEventListener('abort', onAbort, { once: true });
+    promise.then(resolve, reject).finally(() => {
+      signal.removeEventListener('abort', onAbort);
+    });
+  });
+}

@@ -1,0 +1,100 @@
+/** The record of an operation: everything that may be said of it after its call is gone. */
+
+import type { RequestId } from './tag.js';
+import type { Cause, KilledBy, Outcome, ServerState, Verdict, Wait } from './words.js';
+
+/** One thing that was seen, as answers show it. Times are ISO 8601 UTC. */
+export interface Evidence {
+  at: string;
+  node: string;
+  saw: 'operation' | 'idle_cursor' | 'nothing' | 'no_answer' | 'reply' | 'target';
+  /** As the server gave it, as text: a number, or through mongos `shard:number`. */
+  opid?: string;
+  cursorId?: string;
+  namespace?: string;
+  secondsRunning?: number;
+  planSummary?: string;
+  documentsSoFar?: number;
+  waitingForLock?: boolean;
+  killPending?: boolean;
+  /** What else was said: an error of the server, the reason why a node did not answer. */
+  detail?: string;
+}
+
+/** A kill that was sent, where to and to what. That it was sent proves nothing. */
+export interface KillSent {
+  at: string;
+  node: string;
+  method: 'killOp' | 'killCursors' | 'killSessions';
+  target: string;
+  /** The server's refusal or the error of the wire, where there was one. */
+  error?: string;
+}
+
+/** What a kill did: before, what was sent where, after. */
+export interface KillReport {
+  verdict: Verdict;
+  reason: string;
+  cause: Cause;
+  requestedAt: string;
+  before: Evidence[];
+  sent: KillSent[];
+  after: Evidence[];
+  /** From the request to the verdict, or to now while it is pending. */
+  elapsedMs: number;
+}
+
+/** What is known of the target of a `$out` or `$merge`. */
+export interface WriteReport {
+  /** `unknown` for one that another process started. */
+  stage: '$out' | '$merge' | 'unknown';
+  target: string;
+  /** One sentence of what the database shows of its effects. */
+  effects: string;
+}
+
+export interface OperationError {
+  message: string;
+  /** The server's error code and its name, where the server said it. */
+  code?: number;
+  codeName?: string;
+}
+
+export interface OperationRecord {
+  operationId: string;
+  instance: string;
+  /** The principal whose operation it is, in full: only its hash stands in the tag. */
+  principal: string;
+  session: string;
+  requestId: RequestId;
+  tool: string;
+  /** `database.collection`, or `database` alone. */
+  namespace: string;
+  /** Equal for operations that ask the database for the same. */
+  digest: string;
+  tag: string;
+  createdAt: string;
+  sentAt: string | null;
+  endedAt: string | null;
+  /** From its creation to its end, or to now. */
+  elapsedMs: number;
+  /** null, like the deadline, when another process started it. */
+  maxTimeMS: number | null;
+  deadlineAt: string | null;
+  node: string | null;
+  wait: Wait;
+  server: ServerState;
+  outcome: Outcome | null;
+  cause: Cause | null;
+  by: KilledBy | null;
+  reason: string;
+  documentsRead: number;
+  /** Whether the database has more than was read; null while that is not known. */
+  more: boolean | null;
+  error: OperationError | null;
+  writes: WriteReport | null;
+  kill: KillReport | null;
+  evidence: Evidence[];
+  /** What the caller should know about how its arguments were taken. */
+  notes: string[];
+}

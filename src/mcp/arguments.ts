@@ -1,0 +1,69 @@
+/** Reads tool arguments: strictly, but with what small models send as text accepted and noted. */
+
+import { z } from 'zod';
+import { jsonTextToValue } from '../domain/ejson-in.js';
+import { LeashError } from '../domain/errors.js';
+
+/** Arguments that hold JSON values: text that parses to one is accepted. */
+const jsonArguments: ReadonlySet<string> = new Set(['pipeline', 'let', 'collation']);
+
+/**
+ * @param notes gets a sentence for each conversion
+ * @throws LeashError bad_argument: one short sentence that says what to send
+ */
+export function readArguments<Input extends z.ZodObject>(tool: string, schema: Input, given: unknown, notes: string[]): z.output<Input> {
+  if (given !== undefined && (typeof given !== 'object' || given === null || Array.isArray(given))) {
+    throw new LeashError('bad_argument', `The arguments of ${tool} must be an object.`);
+  }
+  const converted = Object.fromEntries(Object.entries(given ?? {}).map(([name, value]) => [name, convert(schema, name, value, notes)]));
+  const parsed = schema.safeParse(converted);
+  if (parsed.success) return parsed.data;
+  throw new LeashError('bad_argument', messageFor(tool, schema, parsed.error.issues[0]), { path: parsed.error.issues[0]?.path.join('.') });
+}
+
+function convert(schema: z.ZodObject, name: string, value: unknown, notes: string[]): unknown {
+  if (typeof value !== 'string') return wrapStage(name, value, notes);
+  if (jsonArguments.has(name)) {
+    notes.push(`${name} came as text and was read as JSON.`);
+    return wrapStage(name, jsonTextToValue(value, name), notes);
+  }
+  // A hint is an index name or a key pattern: only text that is plainly an object is taken for one.
+  if (name === 'hint' && value.trim().startsWith('{')) {
+    notes.push('hint came as text and was read as JSON.');
+    return jsonTextToValue(value, name);
+  }
+  const expected = kindOf(schema.shape[name]);
+  if (expected === 'number' && /^-?\d+(\.\d+)?$/.test(value.trim())) {
+    notes.push(`${name} came as text and was read as the number ${Number(value)}.`);
+    return Number(value);
+  }
+  if (expected === 'boolean' && /^(true|false)$/.test(value.trim())) {
+    notes.push(`${name} came as text and was read as ${value.trim()}.`);
+    return value.trim() === 'true';
+  }
+  return value;
+}
+
+/** One stage without its array can mean only one thing. */
+function wrapStage(name: string, value: unknown, notes: string[]): unknown {
+  if (name !== 'pipeline' || typeof value !== 'object' || value === null || Array.isArray(value)) return value;
+  notes.push('pipeline came as one stage and was read as a pipeline of that stage.');
+  return [value];
+}
+
+function kindOf(schema: unknown): string {
+  let inner = schema;
+  while (inner instanceof z.ZodOptional || inner instanceof z.ZodDefault) inner = inner.unwrap();
+  if (inner instanceof z.ZodNumber) return 'number';
+  return inner instanceof z.ZodBoolean ? 'boolean' : 'other';
+}
+
+function messageFor(tool: string, schema: z.ZodObject, issue: z.core.$ZodIssue | undefined): string {
+  if (issue === undefined) return `The arguments of ${tool} are not valid.`;
+  if (issue.code === 'unrecognized_keys') {
+    return `${tool} has no argument ${issue.keys.map((key) => JSON.stringify(key)).join(', ')}. It takes ${Object.keys(schema.shape).join(', ')}.`;
+  }
+  const name = issue.path.join('.');
+  if (issue.code === 'invalid_type' && issue.input === undefined && name !== '') return `${tool} needs the argument ${name}.`;
+  return name === '' ? issue.message : `${name}: ${issue.message}.`;
+}

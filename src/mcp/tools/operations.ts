@@ -1,0 +1,57 @@
+/** The tool `operations`: what of the caller's runs on the deployment, whoever started it, and what ended lately. */
+
+import { z } from 'zod';
+import type { OperationRecord } from '../../domain/operation.js';
+import { answerShape } from '../shapes.js';
+import { defineTool } from '../tool.js';
+
+/** Ended operations shown; the newest come first. */
+const maxEnded = 20;
+
+export const operationsTool = defineTool({
+  name: 'operations',
+  title: 'List operations',
+  description: 'Lists your operations that run in the database now, also those that an earlier server process left there, and those that ended lately.',
+  input: z.strictObject({}),
+  output: answerShape({ running: z.array(z.looseObject({})), ended: z.array(z.looseObject({})), looked: z.array(z.string()), silent: z.array(z.looseObject({})) }),
+  annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
+
+  async call(_args, _notes, caller, { leash }) {
+    const { running, ended, silent, looked } = await leash.operations(caller);
+    return {
+      isError: false,
+      body: {
+        running: running.map((record) => ({ ...summary(record), evidence: record.evidence })),
+        ended: ended.slice(0, maxEnded).map(summary),
+        ...(ended.length > maxEnded ? { endedNotShown: ended.length - maxEnded } : {}),
+        looked,
+        silent,
+        load: leash.load(),
+        next: nextStep(running, silent),
+      },
+    };
+  },
+});
+
+function nextStep(running: readonly OperationRecord[], silent: readonly { node: string }[]): string {
+  const unseen = silent.length === 0 ? '' : ` What runs on ${silent.map(({ node }) => node).join(', ')} is unknown: it did not answer.`;
+  return (running.length === 0 ? 'Nothing: none was seen running.' : 'Ask status about one with its id, or stop it with kill.') + unseen;
+}
+
+function summary(record: OperationRecord): Record<string, unknown> {
+  return {
+    operationId: record.operationId,
+    requestId: record.requestId,
+    namespace: record.namespace,
+    wait: record.wait,
+    server: record.server,
+    outcome: record.outcome,
+    ...(record.cause === null ? {} : { cause: record.cause }),
+    ...(record.kill === null ? {} : { verdict: record.kill.verdict }),
+    node: record.node,
+    createdAt: record.createdAt,
+    ...(record.endedAt === null ? {} : { endedAt: record.endedAt }),
+    elapsedMs: record.elapsedMs,
+    reason: record.reason,
+  };
+}

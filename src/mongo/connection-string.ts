@@ -1,0 +1,29 @@
+/** Reads connection strings without ever repeating a secret of theirs. */
+
+import { ConnectionString } from 'mongodb-connection-string-url';
+import { LeashError } from '../domain/errors.js';
+
+/**
+ * Parses and checks a connection string.
+ * @throws LeashError bad_argument that says what is wrong, without the string
+ */
+export function parseConnectionString(uri: string): ConnectionString {
+  try {
+    return new ConnectionString(uri);
+  } catch {
+    throw new LeashError('bad_argument', reasonFor(uri), {
+      next: 'Correct MONGO_LEASH_URI. It looks like mongodb://user:password@host:27017/?authSource=admin or mongodb+srv://…',
+    });
+  }
+}
+
+function reasonFor(uri: string): string {
+  if (!/^mongodb(\+srv)?:\/\//.test(uri)) return 'The connection string does not begin with mongodb:// or mongodb+srv://.';
+  const afterScheme = uri.slice(uri.indexOf('://') + 3);
+  const authority = afterScheme.split(/[/?]/, 1)[0] ?? '';
+  const looksSplit = !authority.includes('@') && afterScheme.includes('@');
+  if (looksSplit || authority.split('@').length > 2 || /%(?![0-9a-f]{2})/i.test(authority)) {
+    return 'The user or the password of the connection string holds a special character that is not percent-encoded (such as @ : / ? # [ ] %): write @ as %40, : as %3A, / as %2F, % as %25.';
+  }
+  return 'The connection string cannot be read.';
+}

@@ -1,0 +1,74 @@
+/** Keeps records and results in this process, for a bounded time and in bounded memory. */
+
+import type { OperationRecord } from '../domain/operation.js';
+import type { Clock, Store } from '../core/ports.js';
+
+export interface MemoryStoreLimits {
+  /** How long a record is kept after its operation's end, in milliseconds. */
+  retentionMs: number;
+  /** Bytes of documents of all operations together; the oldest results go first. */
+  maxResultBytes: number;
+}
+
+interface Entry {
+  record: OperationRecord;
+  documents: Uint8Array[] | null;
+  bytes: number;
+  /** When the operation was seen to have ended, by the monotonic clock; null while it runs. */
+  endedAt: number | null;
+}
+
+export function createMemoryStore(limits: MemoryStoreLimits, clock: Pick<Clock, 'now'>): Store {
+  // In the order of creation: the first is the oldest.
+  const entries = new Map<string, Entry>();
+
+  /** A running operation's record is never dropped. */
+  function dropExpired(): void {
+    for (const [operationId, { endedAt }] of entries) {
+      if (endedAt !== null && clock.now() - endedAt > limits.retentionMs) entries.delete(operationId);
+    }
+  }
+
+  function dropOldResults(keep: Entry): void {
+    let total = 0;
+    for (const { bytes } of entries.values()) total += bytes;
+    for (const entry of entries.values()) {
+      if (total <= limits.maxResultBytes) return;
+      if (entry === keep) continue;
+      total -= entry.bytes;
+      entry.documents = null;
+      entry.bytes = 0;
+    }
+  }
+
+  return {
+    put(record) {
+      dropExpired();
+      const entry = entries.get(record.operationId);
+      const endedAt = record.endedAt === null ? null : (entry?.endedAt ?? clock.now());
+      entries.set(record.operationId, { documents: null, bytes: 0, ...entry, record: structuredClone(record), endedAt });
+      return Promise.resolve();
+    },
+    get(operationId) {
+      dropExpired();
+      const entry = entries.get(operationId);
+      return Promise.resolve(entry === undefined ? null : structuredClone(entry.record));
+    },
+    list(principal) {
+      dropExpired();
+      const mine = [...entries.values()].map(({ record }) => record).filter((record) => record.principal === principal);
+      return Promise.resolve(structuredClone(mine.reverse()));
+    },
+    putDocuments(operationId, documents) {
+      const entry = entries.get(operationId);
+      if (entry === undefined) return Promise.reject(new Error(`there is no record of operation ${operationId}`));
+      entry.documents = documents;
+      entry.bytes = documents.reduce((sum, document) => sum + document.byteLength, 0);
+      dropOldResults(entry);
+      return Promise.resolve();
+    },
+    getDocuments(operationId) {
+      return Promise.resolve(entries.get(operationId)?.documents ?? null);
+    },
+  };
+}

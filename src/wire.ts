@@ -1,0 +1,76 @@
+/** The only place that joins the parts: configuration in, a running engine and its MCP servers out. */
+
+import { randomBytes } from 'node:crypto';
+import { hostname, userInfo } from 'node:os';
+import type { Server } from '@modelcontextprotocol/server';
+import type { Config } from './config/options.js';
+import { systemClock } from './core/clock.js';
+import { type Leash, createLeash } from './core/leash.js';
+import type { Deployment, Log } from './core/ports.js';
+import { checkViews } from './core/view-policy.js';
+import { LeashError } from './domain/errors.js';
+import { encodeId, idLengths } from './domain/ids.js';
+import type { PolicySettings } from './domain/policy/pipeline-policy.js';
+import { createRedactor } from './domain/redact.js';
+import { createMcpServer } from './mcp/server.js';
+import { parseConnectionString } from './mongo/connection-string.js';
+import { lazyDeployment } from './mongo/lazy.js';
+import { createMemoryStore } from './store/memory.js';
+
+export interface Wired {
+  instance: string;
+  leash: Leash;
+  deployment: Deployment;
+  /** A server for one stdio connection. */
+  createServer(): Server;
+  redact(text: string): string;
+}
+
+const newId = (length: number) => encodeId(randomBytes(length), length);
+
+/** @throws LeashError bad_argument when the connection string cannot be read */
+export function wire(config: Config, version: string, log: Log): Wired {
+  const instance = newId(idLengths.instance);
+  const clock = systemClock();
+  const redact = createRedactor(config.uri === undefined ? [] : [config.uri]);
+  const deployment = config.uri === undefined ? unconfigured() : lazyDeployment({ connectionString: parseConnectionString(config.uri), instance, maxOperations: config.maxOperations }, clock, log);
+  const policy: PolicySettings = { allowWrites: config.allowWrites, allowJs: config.allowJs, allowInternal: config.allowInternal, extraStages: config.allowStage };
+  const leash = createLeash({
+    deployment,
+    store: createMemoryStore({ retentionMs: config.retentionMs, maxResultBytes: config.storeBytes }, clock),
+    clock,
+    log,
+    instance,
+    newOperationId: () => newId(idLengths.operation),
+    limits: { maxOperations: config.maxOperations, maxQueued: config.maxQueued, deadlineGraceMs: config.deadlineGraceMs },
+    checkPolicy: (request) => checkViews(deployment, policy, request.namespaces),
+  });
+  // The operating system's user and host, not the process: a resumed client finds what its last server left.
+  const caller = { principal: `${userInfo().username}@${hostname()}`, session: newId(idLengths.session) };
+  return {
+    instance,
+    leash,
+    deployment,
+    redact,
+    createServer: () => createMcpServer({ leash, limits: config, policy, info: { name: 'mongo-leash', title: 'MongoDB on a leash', version }, log, redact, callerOf: () => caller }),
+  };
+}
+
+/** Stands in while there is no connection string: every call says how to set one. */
+function unconfigured(): Deployment {
+  const refuse = () => {
+    throw new LeashError('not_configured', 'This server has no connection string.', {
+      next: 'Put MONGO_LEASH_URI into the "env" of this server in the client\'s configuration (or start it with --demo) and start it again.',
+    });
+  };
+  return {
+    ready: () => Promise.resolve().then(refuse),
+    nodes: () => [],
+    look: refuse,
+    kill: refuse,
+    killSessions: refuse,
+    aggregate: refuse,
+    collectionInfo: refuse,
+    close: () => Promise.resolve(),
+  };
+}
