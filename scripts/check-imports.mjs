@@ -8,7 +8,7 @@ import { isMain, main, projectDir } from './run.mjs';
 
 const maxLines = 300;
 
-/** Node's modules without I/O or a clock: all that the core may take from the platform. */
+/** Node's modules without I/O or a clock: all that the core may take from the platform (the domain only hashes). */
 const pureNodeModules = ['node:crypto', 'node:events', 'node:util'];
 
 const anything = { includes: () => true };

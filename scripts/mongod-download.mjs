@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { join } from 'node:path';
-import { projectDir, quietStdio, run, sha256Of } from './run.mjs';
+import { projectDir, quietStdio, run, SetupError, sha256Of } from './run.mjs';
 
 const downloadUrl = 'https://fastdl.mongodb.org';
 const connectTimeoutMs = 2_000;
@@ -93,7 +93,9 @@ const unpack = async (env, workDir, name) => {
 
 const firstThatRuns = async (env, commands, args) => {
   for (const command of commands) {
-    const code = await run(command[0], [...command.slice(1), ...args], { env, stdio: 'ignore' }).catch(() => undefined);
+    const code = await run(command[0], [...command.slice(1), ...args], { env, stdio: 'ignore' }).catch((error) => {
+      if (error instanceof SetupError) throw error;
+    });
     if (code === 0) return command;
   }
   return undefined;

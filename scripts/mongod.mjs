@@ -63,7 +63,7 @@ const fromVariable = async ({ env }) => {
 const fromPath = async (system) => {
   const reasons = [];
   for (const folder of (system.env.PATH ?? '').split(delimiter).filter(Boolean)) {
-    const path = join(folder, programName(system));
+    const path = resolve(folder, programName(system));
     if (await access(path, constants.X_OK).then(() => true, () => false)) {
       try {
         return { path, version: await checkMongod(path) };

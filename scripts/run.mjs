@@ -10,7 +10,12 @@ import { fileURLToPath } from 'node:url';
 export const projectDir = fileURLToPath(new URL('..', import.meta.url));
 
 /** An error whose message is all that its reader needs: it is shown without a stack. */
-export class SetupError extends Error {}
+export class SetupError extends Error {
+  constructor(message, { exitCode = 1 } = {}) {
+    super(message);
+    this.exitCode = exitCode;
+  }
+}
 
 /** Progress goes to stderr: stdout belongs to the answer of a script. */
 export const say = (text) => {
@@ -22,27 +27,28 @@ export const quietStdio = ['ignore', 2, 2];
 
 /**
  * Runs a command to its end and resolves to its exit code (128 + the signal's number when a signal ended it).
- * A signal to this process is passed on, and the command decides when to end.
- * @throws the spawn error (`ENOENT`) when the command cannot be started
+ * A signal to this process is passed on, and this process waits for the command. Then it rejects, so that a Ctrl-C ends
+ * everything and not one step; with `ownsSignals` the command's exit code is the answer all the same.
+ * @throws the spawn error (`ENOENT`) when the command cannot be started; {SetupError} when a signal came
  */
-export const run = (command, args, options = {}) =>
+export const run = (command, args, { ownsSignals = false, ...options } = {}) =>
   new Promise((resolve, reject) => {
     const child = spawn(command, args, { cwd: projectDir, stdio: 'inherit', ...options });
-    const passOn = (signal) => child.kill(signal);
-    // A terminal sends its SIGINT to the child as well: here it only must not end the parent first.
-    const stay = () => {};
-    process.on('SIGTERM', passOn).on('SIGHUP', passOn).on('SIGINT', stay);
-    const settled = () => {
-      process.off('SIGTERM', passOn).off('SIGHUP', passOn).off('SIGINT', stay);
+    let received;
+    const onSignal = (signal) => {
+      received = signal;
+      // A terminal sends its SIGINT to the child as well, and a second one may mean "end at once" there.
+      if (signal !== 'SIGINT') child.kill(signal);
     };
-    child.on('error', (error) => {
-      settled();
-      reject(error);
-    });
-    child.on('exit', (code, signal) => {
-      settled();
-      resolve(code ?? 128 + constants.signals[signal]);
-    });
+    const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'];
+    for (const signal of signals) process.on(signal, onSignal);
+    const settle = (conclude) => {
+      for (const signal of signals) process.off(signal, onSignal);
+      if (received && !ownsSignals) reject(new SetupError(`ended by ${received}`, { exitCode: 128 + constants.signals[received] }));
+      else conclude();
+    };
+    child.on('error', (error) => settle(() => reject(error)));
+    child.on('exit', (code, signal) => settle(() => resolve(code ?? 128 + constants.signals[signal])));
   });
 
 /** Runs a JavaScript file of an installed package, or of this project, with this Node. */
@@ -59,12 +65,12 @@ export const sha256Of = async (path) => {
 export const isMain = (moduleUrl) =>
   process.argv[1] !== undefined && realpathSync(process.argv[1]) === fileURLToPath(moduleUrl);
 
-/** Runs a script's body, which may return an exit code; an error is shown, and the exit code is 1. */
+/** Runs a script's body, which may return an exit code; an error is shown, and its exit code is 1 unless it has its own. */
 export const main = async (body) => {
   try {
     process.exitCode = (await body()) ?? 0;
   } catch (error) {
     process.stderr.write(`${error instanceof SetupError ? `mongo-leash: ${error.message}` : error.stack}\n`);
-    process.exitCode = 1;
+    process.exitCode = error.exitCode ?? 1;
   }
 };

@@ -10,7 +10,8 @@ import type { Watch } from './watch.js';
 
 export type Found =
   | { kind: 'live'; operation: LiveOperation }
-  | { kind: 'ended'; record: OperationRecord }
+  /** Its record is all there is: it has ended, or what became of it was given up. */
+  | { kind: 'recorded'; record: OperationRecord }
   /** `silent`: nodes that did not answer, so that it may still run there. */
   | { kind: 'not_found'; looked: string[]; silent: { node: string; reason: string }[] };
 
@@ -22,31 +23,39 @@ export interface FindDeps {
   watch: Watch;
 }
 
-/** Others' operations are not found, in the same way as ones that do not exist. */
-export type Find = (operationId: string, caller: Pick<Caller, 'principal'>) => Promise<Found>;
+export interface Find {
+  /** Others' operations are not found, in the same way as ones that do not exist. @throws LeashError unreachable */
+  find(operationId: string, caller: Pick<Caller, 'principal'>): Promise<Found>;
+  /** Follows an operation of this principal that another process runs, from the look that found it. */
+  adopt(hit: Hit, principal: string): LiveOperation;
+}
 
 export function createFind({ deployment, store, clock, registry, watch }: FindDeps): Find {
-  return async (operationId, { principal }) => {
+  async function find(operationId: string, { principal }: Pick<Caller, 'principal'>): Promise<Found> {
     const live = registry.get(operationId);
     if (live !== null) return live.record.principal === principal ? { kind: 'live', operation: live } : nowhere([]);
     const record = await store.get(operationId);
     if (record !== null && record.principal !== principal) return nowhere([]);
-    if (record !== null && record.outcome !== null) return { kind: 'ended', record };
+    if (record !== null && record.outcome !== null) return { kind: 'recorded', record };
     await deployment.ready();
     const looks = await watch.look(deployment.nodes());
     const hit = looks.flatMap((look) => (look.ok ? look.hits : [])).find(({ tag }) => tag.operationId === operationId && tag.principal === principalHash(principal));
-    if (hit === undefined) return nowhere(looks);
-    // Another question may have adopted it meanwhile.
-    const adopted = registry.get(operationId) ?? adopt(hit, principal);
+    // A record without an outcome and no trace in the database: what became of it stays unknown.
+    if (hit === undefined) return record === null ? nowhere(looks) : { kind: 'recorded', record };
+    const adopted = adopt(hit, principal);
     for (const look of looks) addLook(adopted, look);
     return { kind: 'live', operation: adopted };
-  };
+  }
 
   function adopt({ tag, sighting }: Hit, principal: string): LiveOperation {
+    const known = registry.get(tag.operationId);
+    if (known !== null) return known;
     const operation = createLive(clock, recordOfForeign(clock, { tag, sighting }, principal), { foreign: true, writes: tag.kind === 'w', deadlineInMs: Number.POSITIVE_INFINITY });
     registry.add(operation);
     return operation;
   }
+
+  return { find, adopt };
 }
 
 function nowhere(looks: Look[]): Found {

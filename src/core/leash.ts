@@ -69,7 +69,7 @@ export function createLeash(deps: LeashDeps): Leash {
   const watch = createWatch(deployment);
   const conclude = createConclude({ clock, store, log, forget: (operation) => { registry.forget(operation); } });
   const killer = createKiller({ deployment, watch, clock, log, conclude });
-  const find = createFind({ deployment, store, clock, registry, watch });
+  const { find, adopt } = createFind({ deployment, store, clock, registry, watch });
   const shutdown = createShutdown({ deployment, registry, killer, conclude, clock, log });
   const run = createRun({ ...deps, deadlineGraceMs: limits.deadlineGraceMs, registry, admission, watch, killer, conclude, isClosing: shutdown.isClosing });
 
@@ -114,7 +114,7 @@ export function createLeash(deps: LeashDeps): Leash {
 
     async status(reference, caller, waitMs) {
       const found = await locate(reference, caller);
-      if (found.kind === 'ended') return inspect(found.record, found.record.kill?.verdict ?? null);
+      if (found.kind === 'recorded') return inspect(found.record, found.record.kill?.verdict ?? null);
       const { operation } = found;
       if (waitMs > 0) await pause(clock, waitMs, Promise.race([operation.concluded.promise, aborted(caller.signal)]));
       await lookNow(operation);
@@ -124,7 +124,7 @@ export function createLeash(deps: LeashDeps): Leash {
     async kill(reference, caller, waitMs) {
       const found = await locate(reference, caller);
       // An ended operation is not killed: the verdict says what had become of it, or what an earlier kill did.
-      if (found.kind === 'ended') return inspect(found.record, found.record.kill?.verdict ?? verdictOfEnded(found.record));
+      if (found.kind === 'recorded') return inspect(found.record, found.record.kill?.verdict ?? verdictOfEnded(found.record));
       const { operation } = found;
       const task = killer.kill(operation, 'kill_tool');
       await pause(clock, waitMs, Promise.race([task.done, aborted(caller.signal)]));
@@ -146,11 +146,18 @@ export function createLeash(deps: LeashDeps): Leash {
       for (const look of looks) {
         if (!look.ok) continue;
         for (const hit of look.hits) {
-          if (hit.tag.principal !== hash || running.has(hit.tag.operationId) || registry.get(hit.tag.operationId) !== null) continue;
-          const seen = await find(hit.tag.operationId, caller);
-          if (seen.kind === 'live') running.set(hit.tag.operationId, (refreshRecord(clock, seen.operation), seen.operation.record));
-          // Its record says that it ended, and yet this look saw it: the database is the witness.
-          else if (seen.kind === 'ended') running.set(hit.tag.operationId, { ...recordOfForeign(clock, hit, caller.principal), reason: 'The last look found its tag although its end is recorded; look again.' });
+          const id = hit.tag.operationId;
+          if (hit.tag.principal !== hash || running.has(id) || registry.get(id) !== null) continue;
+          const record = await store.get(id);
+          if (record !== null && record.outcome !== null) {
+            // Its end is recorded, and yet this look saw it: the database is the witness.
+            running.set(id, { ...recordOfForeign(clock, hit, caller.principal), reason: 'The last look found its tag although its end is recorded; look again.' });
+            continue;
+          }
+          const operation = adopt(hit, caller.principal);
+          addLook(operation, look);
+          refreshRecord(clock, operation);
+          running.set(id, operation.record);
         }
       }
       const ended = (await store.list(caller.principal)).filter((record) => record.outcome !== null && !running.has(record.operationId));
@@ -176,6 +183,8 @@ export function createLeash(deps: LeashDeps): Leash {
 
 function verdictOfEnded(record: OperationRecord): Verdict {
   switch (record.outcome) {
+    case null:
+      return 'unknown';
     case 'never_sent':
       return 'never_sent';
     case 'lost':

@@ -4,13 +4,15 @@ import { LeashError } from '../domain/errors.js';
 import { addFact } from '../domain/facts.js';
 import type { OperationRecord, WriteReport } from '../domain/operation.js';
 import type { Namespace } from '../domain/policy/pipeline-policy.js';
-import { type RequestId, encodeRequestId, formatTag, principalHash } from '../domain/tag.js';
+import type { RequestId } from '../domain/tag.js';
 import type { Admission } from './admission.js';
 import { pause } from './clock.js';
 import type { Conclude } from './conclude.js';
 import { type Killer } from './kill.js';
-import { type LiveOperation, addLook, createLive, judgeLive, moveWait, nodesOf, refreshRecord } from './live.js';
+import { type LiveOperation, addLook, createLive, moveWait, nodesOf, refreshRecord } from './live.js';
+import { newRecord } from './new-record.js';
 import type { AggregateRequest, Clock, Deployment, ExecutionEnd, Log, Store } from './ports.js';
+import { reportProgress } from './progress.js';
 import type { Registry } from './registry.js';
 import type { Watch } from './watch.js';
 import { type PreparedWrite, describeEffects, prepareWrite } from './write-effects.js';
@@ -70,6 +72,8 @@ export interface RunDeps {
   isClosing(): boolean;
 }
 
+/** How long a call that is over waits for proof of the operation's end before it answers what is known, in milliseconds. */
+const settleMs = 2_000;
 /** How long a handover waits for its look, in milliseconds. */
 const handoverLookMs = 1_000;
 
@@ -92,10 +96,11 @@ export function createRun(deps: RunDeps): (request: RunRequest, caller: Caller) 
     };
     if (caller.signal.aborted) onCancel();
     else caller.signal.addEventListener('abort', onCancel, { once: true });
-    const stopProgress = reportProgress(operation, caller);
+    const stopProgress = reportProgress(operation, caller, deps);
     try {
       void follow(operation, request);
-      await pause(clock, request.waitMs, operation.concluded.promise);
+      const brokenCall = operation.callEnded.promise.then(() => pause(clock, settleMs));
+      await pause(clock, request.waitMs, Promise.race([operation.concluded.promise, brokenCall]));
     } finally {
       stopProgress();
       caller.signal.removeEventListener('abort', onCancel);
@@ -104,54 +109,14 @@ export function createRun(deps: RunDeps): (request: RunRequest, caller: Caller) 
   };
 
   function begin(request: RunRequest, caller: Caller): LiveOperation {
-    const operationId = deps.newOperationId();
-    const { maxTimeMS } = request.aggregate;
-    const deadlineInMs = maxTimeMS + deps.deadlineGraceMs;
-    const record: OperationRecord = {
-      operationId,
-      instance: deps.instance,
-      principal: caller.principal,
-      session: caller.session,
-      requestId: caller.requestId,
-      tool: request.tool,
-      namespace: request.on.coll === null ? request.on.db : `${request.on.db}.${request.on.coll}`,
-      digest: request.digest,
-      tag: formatTag({
-        instance: deps.instance,
-        operationId,
-        principal: principalHash(caller.principal),
-        session: caller.session,
-        kind: request.writes === null ? 'r' : 'w',
-        request: encodeRequestId(caller.requestId),
-        own: request.ownComment,
-      }),
-      createdAt: clock.iso(),
-      sentAt: null,
-      endedAt: null,
-      elapsedMs: 0,
-      maxTimeMS,
-      deadlineAt: clock.iso(clock.now() + deadlineInMs),
-      node: null,
-      wait: 'waiting',
-      server: 'not_sent',
-      outcome: null,
-      cause: null,
-      by: null,
-      reason: 'Nothing has been sent to the database yet.',
-      documentsRead: 0,
-      more: null,
-      error: null,
-      writes: request.writes,
-      kill: null,
-      evidence: [],
-      notes: request.notes,
-    };
+    const deadlineInMs = request.aggregate.maxTimeMS + deps.deadlineGraceMs;
+    const record = newRecord(request, caller, { operationId: deps.newOperationId(), instance: deps.instance, createdAt: clock.iso(), deadlineAt: clock.iso(clock.now() + deadlineInMs) });
     const operation = createLive(clock, record, { foreign: false, writes: request.writes !== null, deadlineInMs });
     registry.add(operation);
     operation.cancelDeadline = clock.after(deadlineInMs, () => {
       killer.kill(operation, 'deadline');
     });
-    log.info({ operationId, requestId: record.requestId, namespace: record.namespace, maxTimeMS }, 'operation accepted');
+    log.info({ operationId: record.operationId, requestId: record.requestId, namespace: record.namespace, maxTimeMS: record.maxTimeMS }, 'operation accepted');
     return operation;
   }
 
@@ -224,35 +189,11 @@ export function createRun(deps: RunDeps): (request: RunRequest, caller: Caller) 
         operation.unsentError = ended.error;
         return;
       case 'no_reply':
-        record.error = { message: messageOf(ended.error) };
+        record.error = { message: brokenMessage(node, ended.error) };
         addFact(facts, { kind: 'call_over', t });
         // Its answer cannot come any more: a read is of no use to anyone, a write is left to finish or to its deadline.
         if (!operation.writes) killer.kill(operation, 'connection_lost');
     }
-  }
-
-  function reportProgress(operation: LiveOperation, { progress, signal }: Caller): () => void {
-    if (progress === undefined) return () => undefined;
-    let stopped = false;
-    let cancelTimer: () => void = () => undefined;
-    const next = () => {
-      cancelTimer = clock.after(1_000, () => {
-        void tell().finally(() => {
-          if (!stopped) next();
-        });
-      });
-    };
-    const tell = async () => {
-      for (const look of await watch.look(nodesOf(operation, deployment.nodes()))) addLook(operation, look);
-      if (stopped || signal.aborted || operation.record.outcome !== null) return;
-      const judgement = judgeLive(operation);
-      progress(`${judgement.server}: ${judgement.reason}`, Math.round((clock.now() - operation.startedAt) / 100) / 10);
-    };
-    next();
-    return () => {
-      stopped = true;
-      cancelTimer();
-    };
   }
 
   async function answer(operation: LiveOperation): Promise<RunAnswer> {
@@ -269,6 +210,11 @@ export function createRun(deps: RunDeps): (request: RunRequest, caller: Caller) 
     if (ended && operation.unsentError instanceof LeashError) throw operation.unsentError;
     return ended ? { kind: 'ended', record, documents: operation.documents } : { kind: 'detached', record, documents: [] };
   }
+}
+
+/** A server that cannot put a result document into a reply closes the connection instead of answering (measured: $group with $push). */
+function brokenMessage(node: string, error: unknown): string {
+  return `The connection to ${node} broke before the reply came: ${messageOf(error)}. If this happens again, the suspicion is a result document over the 16 MB limit, for which some servers close the connection: project fewer fields, or $unwind instead of collecting into one document.`;
 }
 
 function messageOf(error: unknown): string {

@@ -84,8 +84,8 @@ export function withDocuments(body: Record<string, unknown>, part: DocumentsPart
     };
     const bytes = Buffer.byteLength(JSON.stringify(answer));
     if (bytes <= responseBytesLimit || room <= 1) return answer;
-    // What stands around the documents, and characters of several bytes, take room that was not known before.
-    room = Math.max(1, Math.floor(Math.min(room - (bytes - responseBytesLimit), room * 0.9)));
+    // What stands around the documents, and characters of several bytes or with a backslash, take room that was not known before.
+    room = Math.max(1, Math.floor(room * Math.min(responseBytesLimit / bytes, 0.95)));
   }
 }
 

@@ -8,6 +8,9 @@ import { toLeashError } from './errors.js';
 /** Documents in one batch: a default batch of small documents blocked the event loop for over a second, this one for some 20 ms. */
 const maxBatchSize = 1_000;
 
+/** Some errors repeat the stored value that they are about, whole: an answer and a record keep the beginning. */
+const maxMessageChars = 2_000;
+
 /** Tells each started command of the data client to the execution whose tag it carries. */
 export interface SentListeners {
   add(tag: string, listener: (node: string, session: unknown) => void): () => void;
@@ -76,7 +79,7 @@ export function startAggregate(client: MongoClient, listeners: SentListeners, re
   const ended = read()
     .catch((error: unknown): ExecutionEnd => {
       if (error instanceof MongoServerError && sent) {
-        return { kind: 'server_error', code: Number(error.code ?? 0), codeName: error.codeName ?? '', message: error.message };
+        return { kind: 'server_error', code: Number(error.code ?? 0), codeName: error.codeName ?? '', message: cutMessage(error.message) };
       }
       return sent ? { kind: 'no_reply', error } : { kind: 'not_sent', error: toLeashError(error) };
     })
@@ -138,4 +141,9 @@ function openCursor(client: MongoClient, request: AggregateRequest, base: Aggreg
 
 function isExhausted(cursor: AggregationCursor): boolean {
   return cursor.bufferedCount() === 0 && (cursor.id === undefined || cursor.id.isZero());
+}
+
+function cutMessage(message: string): string {
+  if (message.length <= maxMessageChars) return message;
+  return `${message.slice(0, maxMessageChars).toWellFormed()}… (cut; the message has ${message.length} characters)`;
 }

@@ -17,6 +17,8 @@ export interface TestMongo {
   direct(host: string): Promise<MongoClient>;
   /** Process ids of the members, in the order of `hosts`. */
   pid(host: string): number;
+  /** The folder that holds a member's data. */
+  dbPath(host: string): string;
   freeze(host: string): void;
   thaw(host: string): void;
   restart(host: string): Promise<void>;
@@ -73,6 +75,7 @@ export async function startMongo({ members = 1, auth = false, args = [] }: TestM
     client,
     direct: (host) => open(`mongodb://${credentials}${host}/?directConnection=true${auth ? '&authSource=admin' : ''}`),
     pid,
+    dbPath: (host) => server(host).instanceInfo?.dbPath ?? '',
     freeze: (host) => void process.kill(pid(host), 'SIGSTOP'),
     thaw: (host) => void process.kill(pid(host), 'SIGCONT'),
     async restart(host) {

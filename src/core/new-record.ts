@@ -1,0 +1,53 @@
+/** The record of an operation as it stands before anything is sent. */
+
+import type { OperationRecord } from '../domain/operation.js';
+import { encodeRequestId, formatTag, principalHash } from '../domain/tag.js';
+import type { Caller, RunRequest } from './run.js';
+
+export interface RecordStart {
+  operationId: string;
+  instance: string;
+  /** ISO 8601 UTC, like the deadline. */
+  createdAt: string;
+  deadlineAt: string;
+}
+
+export function newRecord(request: RunRequest, caller: Caller, start: RecordStart): OperationRecord {
+  const { operationId, instance } = start;
+  return {
+    ...start,
+    principal: caller.principal,
+    session: caller.session,
+    requestId: caller.requestId,
+    tool: request.tool,
+    namespace: request.on.coll === null ? request.on.db : `${request.on.db}.${request.on.coll}`,
+    digest: request.digest,
+    tag: formatTag({
+      instance,
+      operationId,
+      principal: principalHash(caller.principal),
+      session: caller.session,
+      kind: request.writes === null ? 'r' : 'w',
+      request: encodeRequestId(caller.requestId),
+      own: request.ownComment,
+    }),
+    sentAt: null,
+    endedAt: null,
+    elapsedMs: 0,
+    maxTimeMS: request.aggregate.maxTimeMS,
+    node: null,
+    wait: 'waiting',
+    server: 'not_sent',
+    outcome: null,
+    cause: null,
+    by: null,
+    reason: 'Nothing has been sent to the database yet.',
+    documentsRead: 0,
+    more: null,
+    error: null,
+    writes: request.writes,
+    kill: null,
+    evidence: [],
+    notes: request.notes,
+  };
+}

@@ -1,0 +1,85 @@
+/** Runaway operations through the real program, and the witness's word on when they were there and when they were gone. */
+
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Document, MongoClient } from 'mongodb';
+import type { RunawayCase } from './cases.js';
+import { eventually, taggedAs } from './mongo.js';
+import type { TestServer } from './server.js';
+
+/** The arguments of `run` for a case in its own database. */
+export function runArguments(runaway: RunawayCase, database: string): Record<string, unknown> {
+  const { coll, pipeline, options = {} } = runaway.op;
+  return { database, ...(coll === undefined ? {} : { collection: coll }), pipeline, ...options };
+}
+
+export interface Started {
+  id: string;
+  /** What the witness saw of it first. */
+  row: Document;
+  /** Sends `notifications/cancelled` for the call that started it. */
+  cancel(): void;
+  /** The JSON-RPC id of the call that started it. */
+  requestId: string | number;
+  /** Settles, without an answer of the server, when the call was cancelled. */
+  cancelled: Promise<unknown>;
+}
+
+/** Starts an operation that the caller waits for, and returns as soon as the witness sees it. */
+export async function startWaiting(server: TestServer, witness: MongoClient, request: Record<string, unknown>, comment: string): Promise<Started> {
+  const abort = new AbortController();
+  const call = server.call('run', { ...request, comment, waitMs: 120_000 }, abort.signal);
+  const cancelled = call.then((answer: unknown) => { throw new Error(`it was answered: ${JSON.stringify(answer)}`); }, (error: unknown) => error);
+  cancelled.catch(() => undefined);
+  const requestId = server.lastRequestId();
+  const row = await seen(`the database shows the operation with the comment ${comment}`, () => commented(witness, comment));
+  const tag = String(row['command']?.comment ?? row['cursor']?.originatingCommand?.comment);
+  return { id: tag.split('.')[3] ?? '', row, requestId, cancelled, cancel: () => { abort.abort(); } };
+}
+
+/** Starts an operation that is handed over at once, and returns as soon as the witness sees it. */
+export async function startDetached(server: TestServer, witness: MongoClient, request: Record<string, unknown>): Promise<{ id: string; row: Document; handle: any }> {
+  const handle = await server.call('run', { ...request, waitMs: 0 });
+  if (handle.operationId === undefined) throw new Error(`no handle: ${JSON.stringify(handle)}`);
+  const row = await seen('the database shows the operation that was handed over', () => taggedAs(witness, handle.operationId));
+  return { id: handle.operationId, row, handle };
+}
+
+async function seen(what: string, look: () => Promise<Document[]>): Promise<Document> {
+  return await eventually(what, async () => (await look())[0]);
+}
+
+async function commented(witness: MongoClient, comment: string): Promise<Document[]> {
+  const own = { $regex: `^mongo-leash\\.1\\..* ${comment}$` };
+  return await witness.db('admin').aggregate([{ $currentOp: { allUsers: true, idleCursors: true } }, { $match: { $or: [{ 'command.comment': own }, { 'cursor.originatingCommand.comment': own }] } }]).toArray();
+}
+
+/** How many empty looks in a row the witness wants: one can miss an operation that changes while it is read. */
+const emptyLooks = 3;
+
+/**
+ * Watches until the operation is gone, in milliseconds from now to the first of the empty looks.
+ * @throws Error with what is still there after `withinMs`
+ */
+export async function untilGone(witness: MongoClient, id: string, withinMs: number): Promise<number> {
+  const startedAt = performance.now();
+  let firstEmpty: number | null = null;
+  for (let empty = 0; empty < emptyLooks; ) {
+    const askedAt = performance.now();
+    const rows = await taggedAs(witness, id);
+    if (rows.length === 0) {
+      empty += 1;
+      firstEmpty ??= askedAt - startedAt;
+    } else {
+      empty = 0;
+      firstEmpty = null;
+      if (askedAt - startedAt > withinMs) throw new Error(`after ${withinMs} ms it is still there: ${JSON.stringify(rows.map(({ op, opid, ns, type, killPending }) => ({ op, opid, ns, type, killPending })))}`);
+    }
+    await delay(3);
+  }
+  return Math.round(firstEmpty ?? 0);
+}
+
+/** The names of the collections of a database. */
+export async function collectionNames(witness: MongoClient, database: string): Promise<string[]> {
+  return (await witness.db(database).listCollections({}, { nameOnly: true }).toArray()).map(({ name }) => name).sort();
+}
