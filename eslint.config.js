@@ -64,6 +64,6 @@ export default defineConfig(
       'no-console': 'error',
       'no-undef': 'error',
     },
-    languageOptions: { globals: { URL: 'readonly', clearTimeout: 'readonly', setTimeout: 'readonly' } },
+    languageOptions: { globals: { AbortController: 'readonly', URL: 'readonly', performance: 'readonly', clearTimeout: 'readonly', setTimeout: 'readonly' } },
   },
 );

@@ -6,5 +6,5 @@ import { setUp } from './setup.mjs';
 
 await main(async () => {
   const env = await setUp();
-  return runNode(['dist/main.js', 'demo', ...process.argv.slice(2)], { env, ownsSignals: true });
+  return runNode(['scripts/demo-drive.mjs'], { env, ownsSignals: true });
 });

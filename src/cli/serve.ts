@@ -41,8 +41,6 @@ export async function serve({ config, warnings }: LoadedConfig, version: string)
   process.stdin.on('end', () => { end('end of stdin'); });
   process.stdin.on('close', () => { end('end of stdin'); });
   process.stdout.on('error', (error: Error) => { end(`stdout is broken: ${error.message}`); });
-  // A log that nobody reads must not end the process before the kills are proven.
-  process.stderr.on('error', () => undefined);
 
   serveStdio(() => wired.createServer(), { onerror: (error) => { log.warn({ error: wired.redact(error.message) }, 'transport error'); } });
   log.info({ instance: wired.instance, version, configured: config.uri !== undefined }, 'serving MCP over stdio');
