@@ -1,6 +1,5 @@
 /** `npm run demo`: one command from a fresh clone to the running demo, whose exit code it passes on. */
 import './node-version.mjs';
-import process from 'node:process';
 import { main, runNode } from './run.mjs';
 import { setUp } from './setup.mjs';
 

@@ -1,5 +1,6 @@
 /** `mongo-leash serve`: MCP over stdio until the client goes away, and then a shutdown that proves what it says. */
 
+import { setTimeout as delay } from 'node:timers/promises';
 import { serveStdio } from '@modelcontextprotocol/server/stdio';
 import type { LoadedConfig } from '../config/load.js';
 import type { ShutdownReport } from '../core/shutdown.js';
@@ -7,6 +8,10 @@ import { wire } from '../wire.js';
 import { createLogger } from './log.js';
 
 const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+/** How long the report and the close of the connections may take after the shutdown, in milliseconds. */
+const closeMs = 500;
+/** The same with an embedded database, which ends in an orderly way when there is time for it. */
+const embeddedStopMs = 3_000;
 
 /** Serves until stdin ends, stdout breaks or a signal comes; ends the process with 0 only when all is proven stopped. */
 export async function serve({ config, warnings }: LoadedConfig, version: string): Promise<void> {
@@ -30,9 +35,9 @@ export async function serve({ config, warnings }: LoadedConfig, version: string)
     const shutdown = wired.leash.shutdown(config.shutdownMs);
     log.info({ reason }, 'shutting down');
     void shutdown.then(async (report) => {
-      writeReport(reason, report);
-      await wired.deployment.close().catch(() => undefined);
-      await stopEmbedded().catch(() => undefined);
+      const tidied = wired.deployment.close().then(stopEmbedded).catch(() => undefined);
+      // A database that does not answer must not hold up the end: what is left open closes with the process.
+      await Promise.race([Promise.all([writeReport(reason, report), tidied]), delay(config.demo ? embeddedStopMs : closeMs)]);
       process.exit(report.allProven ? 0 : 1);
     });
   };
@@ -54,10 +59,9 @@ export async function serve({ config, warnings }: LoadedConfig, version: string)
   }
 }
 
-function writeReport(reason: string, report: ShutdownReport): void {
-  try {
-    process.stderr.write(`${JSON.stringify({ shutdown: reason, ...report })}\n`);
-  } catch {
-    // Nobody reads it any more; the exit code still tells.
-  }
+/** Settles when the report has left, or nobody reads it any more: the exit code still tells. */
+function writeReport(reason: string, report: ShutdownReport): Promise<void> {
+  return new Promise((resolve) => {
+    process.stderr.write(`${JSON.stringify({ shutdown: reason, ...report })}\n`, () => { resolve(); });
+  });
 }

@@ -19,6 +19,9 @@ export interface LoadedConfig {
 /** The stock server's variable for the connection string. */
 const stockUriVariable = 'MDB_MCP_CONNECTION_STRING';
 
+/** Read by the scripts of the repository and by the example of a client's configuration. */
+const variablesOfScripts = ['MONGO_LEASH_CACHE', 'MONGO_LEASH_HOME'];
+
 /**
  * @param flags what the command line gave, by option name; absent when not given
  * @throws ConfigError naming the option
@@ -62,7 +65,7 @@ function warningsFor(flags: Partial<Record<OptionName, unknown>>, env: Readonly<
   const warnings: string[] = [];
   if (flags.uri !== undefined) warnings.push('--uri is visible to other users of this machine in the list of processes: prefer MONGO_LEASH_URI.');
   if (env['MONGO_LEASH_URI'] === undefined && env[stockUriVariable] !== undefined) warnings.push(`the connection string comes from ${stockUriVariable}; its name here is MONGO_LEASH_URI.`);
-  const known = new Set([...Object.values(optionRows).map(({ env: variable }) => variable), 'MONGO_LEASH_CACHE']);
+  const known = new Set([...Object.values(optionRows).map(({ env: variable }) => variable), ...variablesOfScripts]);
   for (const name of Object.keys(env)) if (name.startsWith('MONGO_LEASH_') && !known.has(name)) warnings.push(`${name} is set, and no option of this program has that name.`);
   return warnings;
 }

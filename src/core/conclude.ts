@@ -17,7 +17,11 @@ export function createConclude(deps: { clock: Clock; store: Store; log: Log; for
     const { record } = operation;
     if (!isFinal(judgement.verdict) || judgement.outcome === null) return judgement;
     const outcome = outcomeFor(judgement, judgement.outcome, record.cause);
-    if (record.outcome === outcome) return judgement;
+    if (record.outcome === outcome) {
+      // The report of a kill grows after the end, by the looks that confirm it.
+      if (operation.killTask?.running() === false) store.put(record).catch((error: unknown) => { notKept(record.operationId, error); });
+      return judgement;
+    }
     record.outcome = nextOutcome(record.outcome, outcome);
     record.by = judgement.by;
     record.endedAt = clock.iso();
@@ -40,10 +44,12 @@ export function createConclude(deps: { clock: Clock; store: Store; log: Log; for
           if (record.outcome !== 'lost' || operation.foreign) forget(operation);
           else void operation.callEnded.promise.then(() => { forget(operation); });
         },
-        (error: unknown) => {
-          log.error({ operationId: record.operationId, error: error instanceof Error ? error.message : String(error) }, 'the record of an ended operation could not be kept');
-        },
+        (error: unknown) => { notKept(record.operationId, error); },
       );
+  }
+
+  function notKept(operationId: string, error: unknown): void {
+    log.error({ operationId, error: error instanceof Error ? error.message : String(error) }, 'the record of an ended operation could not be kept');
   }
 }
 

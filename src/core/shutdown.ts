@@ -39,13 +39,10 @@ export function createShutdown(deps: { deployment: Deployment; registry: Registr
     await pause(clock, budgetMs, Promise.all([...tasks, sent]));
     const reports = operations.map((operation) => {
       const judgement = conclude(operation);
-      return {
-        operationId: operation.record.operationId,
-        namespace: operation.record.namespace,
-        verdict: atDeadline(judgement),
-        reason: judgement.reason,
-        kill: operation.record.kill,
-      };
+      const { operationId, namespace, kill } = operation.record;
+      const verdict = atDeadline(judgement);
+      // Nothing is pending any more in a last report.
+      return { operationId, namespace, verdict, reason: judgement.reason, kill: kill === null ? null : { ...kill, verdict } };
     });
     return {
       allProven: reports.every(({ verdict }) => isFinal(verdict)),

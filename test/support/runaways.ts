@@ -20,8 +20,10 @@ export interface Started {
   cancel(): void;
   /** The JSON-RPC id of the call that started it. */
   requestId: string | number;
-  /** Settles, without an answer of the server, when the call was cancelled. */
+  /** Settles when the client has given the call up. */
   cancelled: Promise<unknown>;
+  /** Whether the server has sent an answer to the call. */
+  answered(): boolean;
 }
 
 /** Starts an operation that the caller waits for, and returns as soon as the witness sees it. */
@@ -33,7 +35,7 @@ export async function startWaiting(server: TestServer, witness: MongoClient, req
   const requestId = server.lastRequestId();
   const row = await seen(`the database shows the operation with the comment ${comment}`, () => commented(witness, comment));
   const tag = String(row['command']?.comment ?? row['cursor']?.originatingCommand?.comment);
-  return { id: tag.split('.')[3] ?? '', row, requestId, cancelled, cancel: () => { abort.abort(); } };
+  return { id: tag.split('.')[3] ?? '', row, requestId, cancelled, answered: () => server.stdout.some((line) => (JSON.parse(line) as { id?: unknown }).id === requestId), cancel: () => { abort.abort(); } };
 }
 
 /** Starts an operation that is handed over at once, and returns as soon as the witness sees it. */
