@@ -38,7 +38,7 @@ export async function serve({ config, warnings }: LoadedConfig, version: string)
       const tidied = wired.deployment.close().then(stopEmbedded).catch(() => undefined);
       // A database that does not answer must not hold up the end: what is left open closes with the process.
       await Promise.race([Promise.all([writeReport(reason, report), tidied]), delay(config.demo ? embeddedStopMs : closeMs)]);
-      process.exit(report.allProven ? 0 : 1);
+      process.exit(report.allProven ? process.exitCode : 1);
     });
   };
   // Registered before the transport's own listeners: a shutdown is not a cancel of each call.
@@ -46,6 +46,12 @@ export async function serve({ config, warnings }: LoadedConfig, version: string)
   process.stdin.on('end', () => { end('end of stdin'); });
   process.stdin.on('close', () => { end('end of stdin'); });
   process.stdout.on('error', (error: Error) => { end(`stdout is broken: ${error.message}`); });
+  // A bug of ours must not leave operations behind either.
+  process.on('uncaughtException', (error) => {
+    log.fatal({ error: wired.redact(error.stack ?? error.message) }, 'unexpected error');
+    process.exitCode = 1;
+    end('an unexpected error');
+  });
 
   serveStdio(() => wired.createServer(), { onerror: (error) => { log.warn({ error: wired.redact(error.message) }, 'transport error'); } });
   log.info({ instance: wired.instance, version, configured: config.uri !== undefined }, 'serving MCP over stdio');

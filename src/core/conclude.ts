@@ -2,6 +2,7 @@
 
 import type { Judgement } from '../domain/verdict.js';
 import { type Cause, type Outcome, isFinal, nextOutcome } from '../domain/words.js';
+import { pause } from './clock.js';
 import { type LiveOperation, refreshRecord } from './live.js';
 import type { Clock, Log, Store } from './ports.js';
 
@@ -9,6 +10,9 @@ export interface Conclude {
   /** Judges the operation; when it has ended, its record gets the outcome and goes to the store. */
   (operation: LiveOperation): Judgement;
 }
+
+/** How long the end of a killed operation waits for the report of its kill before it is told, in milliseconds. */
+const reportMs = 1_000;
 
 export function createConclude(deps: { clock: Clock; store: Store; log: Log; forget(operation: LiveOperation): void }): Conclude {
   const { clock, store, log, forget } = deps;
@@ -29,9 +33,15 @@ export function createConclude(deps: { clock: Clock; store: Store; log: Log; for
     operation.cancelDeadline();
     log.info({ operationId: record.operationId, requestId: record.requestId, outcome, by: record.by, cause: record.cause, elapsedMs: record.elapsedMs, reason: judgement.reason }, 'operation ended');
     keep(operation);
-    operation.concluded.resolve();
+    tellEnd(operation);
     return judgement;
   };
+
+  /** Who waits for the end of a killed one is told with its whole report: what was sent, and the looks that confirm it. */
+  function tellEnd({ killTask, concluded }: LiveOperation): void {
+    if (killTask?.running() !== true) concluded.resolve();
+    else void pause(clock, reportMs, killTask.done).then(() => { concluded.resolve(); });
+  }
 
   function keep(operation: LiveOperation): void {
     const { record } = operation;

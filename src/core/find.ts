@@ -66,6 +66,14 @@ function nowhere(looks: Look[]): Found {
   };
 }
 
+/** The server shows an operation on the database as `database.$cmd.aggregate`. */
+function splitNamespace(namespace: string): { database: string; collection: string | null } {
+  const dot = namespace.indexOf('.');
+  if (dot === -1) return { database: namespace, collection: null };
+  const collection = namespace.slice(dot + 1);
+  return { database: namespace.slice(0, dot), collection: collection.startsWith('$cmd') ? null : collection };
+}
+
 /** What a tag and a sighting tell of an operation that another process runs. */
 export function recordOfForeign(clock: Clock, { tag, sighting }: Hit, principal: string): OperationRecord {
   return {
@@ -75,7 +83,7 @@ export function recordOfForeign(clock: Clock, { tag, sighting }: Hit, principal:
     session: tag.session,
     requestId: tag.request,
     tool: 'run',
-    namespace: sighting.namespace,
+    ...splitNamespace(sighting.namespace),
     digest: '',
     tag: '',
     createdAt: clock.iso(),

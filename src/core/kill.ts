@@ -28,7 +28,7 @@ const giveUpAfterDeadlineMs = 60_000;
 /** Looks that confirm the end after the call's own reply has proven it. */
 const confirmingLooks = 3;
 /** How long the call's own reply is waited for after its absence was proven, before its connection is given up. */
-const lateReplyMs = 5_000;
+const lateReplyMs = 2_000;
 
 export interface Killer {
   /** Starts the kill, or joins the one that runs: one in flight per operation, the first cause is kept. */
@@ -82,13 +82,17 @@ export function createKiller(deps: { deployment: Deployment; watch: Watch; clock
         await operation.callEnded.promise;
         return;
       }
+      let absentSince: number | null = null;
       for (let round = 0; ; round += 1) {
         if (isFinal(conclude(operation).verdict)) return await confirm();
         const looks = await watch.look(nodesOf(operation, deployment.nodes()));
         for (const look of looks) addLook(operation, look);
         if (round === 0) before = lookEvidence(operation.facts.slice(firstFact), (t) => clock.iso(t));
-        if (isFinal(conclude(operation).verdict)) return await confirm();
+        const judgement = conclude(operation);
+        if (isFinal(judgement.verdict)) return await confirm();
         if (givenUp()) return;
+        absentSince = judgement.awaitsReply === true ? (absentSince ?? clock.now()) : null;
+        if (absentSince !== null && clock.now() - absentSince > lateReplyMs) operation.execution?.drop();
         await Promise.all(looks.flatMap((look) => (look.ok ? look.hits.map((hit) => killHit(look.node, look, hit)) : [])));
         await pause(clock, lookPausesMs[round] ?? slowestPauseMs, callInFlight(operation) ? operation.callEnded.promise : undefined);
       }

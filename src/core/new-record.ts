@@ -20,7 +20,8 @@ export function newRecord(request: RunRequest, caller: Caller, start: RecordStar
     session: caller.session,
     requestId: caller.requestId,
     tool: request.tool,
-    namespace: request.on.coll === null ? request.on.db : `${request.on.db}.${request.on.coll}`,
+    database: request.on.db,
+    collection: request.on.coll,
     digest: request.digest,
     tag: formatTag({
       instance,

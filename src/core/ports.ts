@@ -55,7 +55,9 @@ export type ExecutionEnd =
   /** It ended before anything was sent. */
   | { kind: 'not_sent'; error: unknown }
   /** It was sent, and the wire broke before the reply. */
-  | { kind: 'no_reply'; error: unknown };
+  | { kind: 'no_reply'; error: unknown }
+  /** It was sent, and {@link Execution.drop} gave its reply up. */
+  | { kind: 'given_up' };
 
 export interface Execution {
   /** Never rejects. */

@@ -116,7 +116,7 @@ export function createRun(deps: RunDeps): (request: RunRequest, caller: Caller) 
     operation.cancelDeadline = clock.after(deadlineInMs, () => {
       killer.kill(operation, 'deadline');
     });
-    log.info({ operationId: record.operationId, requestId: record.requestId, namespace: record.namespace, maxTimeMS: record.maxTimeMS }, 'operation accepted');
+    log.info({ operationId: record.operationId, requestId: record.requestId, database: record.database, collection: record.collection, maxTimeMS: record.maxTimeMS }, 'operation accepted');
     return operation;
   }
 
@@ -181,6 +181,7 @@ export function createRun(deps: RunDeps): (request: RunRequest, caller: Caller) 
         killer.kill(operation, 'answer_complete');
         return;
       case 'latched':
+      case 'given_up':
         addFact(facts, { kind: 'call_over', t });
         return;
       case 'not_sent':

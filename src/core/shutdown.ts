@@ -14,7 +14,7 @@ import type { Registry } from './registry.js';
 export interface ShutdownReport {
   /** Whether every operation of this process is proven not to run any more. */
   allProven: boolean;
-  operations: { operationId: string; namespace: string; verdict: Verdict; reason: string; kill: KillReport | null }[];
+  operations: { operationId: string; database: string; collection: string | null; verdict: Verdict; reason: string; kill: KillReport | null }[];
   /** From the call until the first kills had been handed to the wire, and until the end. */
   killsSentAfterMs: number;
   elapsedMs: number;
@@ -39,10 +39,10 @@ export function createShutdown(deps: { deployment: Deployment; registry: Registr
     await pause(clock, budgetMs, Promise.all([...tasks, sent]));
     const reports = operations.map((operation) => {
       const judgement = conclude(operation);
-      const { operationId, namespace, kill } = operation.record;
+      const { operationId, database, collection, kill } = operation.record;
       const verdict = atDeadline(judgement);
       // Nothing is pending any more in a last report.
-      return { operationId, namespace, verdict, reason: judgement.reason, kill: kill === null ? null : { ...kill, verdict } };
+      return { operationId, database, collection, verdict, reason: judgement.reason, kill: kill === null ? null : { ...kill, verdict } };
     });
     return {
       allProven: reports.every(({ verdict }) => isFinal(verdict)),

@@ -25,7 +25,7 @@ async function effectsOf(deployment: Pick<Deployment, 'collectionInfo'>, { repor
   const name = report.target;
   if (ended.kind === 'not_sent') return `Nothing was sent, so nothing was written to ${name}.`;
   if (ended.kind === 'complete') return report.stage === '$out' ? `${name} holds the result now.` : `The result was merged into ${name}.`;
-  if (ended.kind === 'no_reply') return `The reply did not come: partial or full effects on ${name} are possible.`;
+  if (ended.kind === 'no_reply' || ended.kind === 'given_up') return `The reply did not come: partial or full effects on ${name} are possible.`;
   if (report.stage === '$merge') return `What was merged into ${name} before the end stays there: partial effects are possible.`;
   const after = await deployment.collectionInfo(target).catch(() => null);
   if (after === null || after.type === 'unknown' || before.type === 'unknown') return `Whether ${name} was replaced could not be seen: full effects are possible.`;

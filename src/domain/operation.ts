@@ -68,8 +68,9 @@ export interface OperationRecord {
   session: string;
   requestId: RequestId;
   tool: string;
-  /** `database.collection`, or `database` alone. */
-  namespace: string;
+  database: string;
+  /** null for an operation on the database. */
+  collection: string | null;
   /** Equal for operations that ask the database for the same. */
   digest: string;
   tag: string;

@@ -27,6 +27,8 @@ export interface Judgement {
   by: KilledBy | null;
   /** One sentence: why the facts allow just this. */
   reason: string;
+  /** Its absence is proven, and only the reply of its call, which can still come and says how it ended, is missing. */
+  awaitsReply?: true;
 }
 
 /**
@@ -129,6 +131,10 @@ function fromAbsence(facts: readonly Fact[], operation: JudgedOperation, sightin
     if (proof.kind === 'more_looks') {
       return open('pending', 'not_seen', `The last look at ${node} does not see it; ${proof.empty} of ${needed} empty looks in a row.`);
     }
+  }
+  // Whatever absence alone is called, the reply could contradict it: bytes on their way are not the past.
+  if (!operation.foreign && !callOver) {
+    return { ...open('pending', 'not_seen', `It was seen, and then ${needed} looks in a row on the same server process did not find it; its reply, which says how it ended, has not come yet.`), awaitsReply: true };
   }
   const killed = sightings.every((seen, at) => !isLastOnNode(sightings, at) || wasKilled(facts, seen));
   if (killed && !operation.writes) {

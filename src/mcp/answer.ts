@@ -17,7 +17,8 @@ export function operationBody(record: OperationRecord, verdict: Verdict | null =
   return {
     operationId: record.operationId,
     requestId: record.requestId,
-    namespace: record.namespace,
+    database: record.database,
+    ...(record.collection === null ? {} : { collection: record.collection }),
     wait: record.wait,
     server: record.server,
     outcome: record.outcome,

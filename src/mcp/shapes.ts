@@ -15,7 +15,8 @@ const evidenceEntry = z.looseObject({ at: z.string(), node: z.string(), saw: z.s
 export const operationFields = {
   operationId: z.string(),
   requestId: z.union([z.string(), z.number()]),
-  namespace: z.string(),
+  database: z.string(),
+  collection: z.string(),
   wait: z.enum(waits),
   server: z.enum(serverStates),
   outcome: z.enum(outcomes).nullable(),

@@ -38,12 +38,16 @@ export function startAggregate(client: MongoClient, listeners: SentListeners, re
   const wire = new AbortController();
   const documents: Uint8Array[] = [];
   let sent = false;
+  /** Whether a command of it is on the wire: only then is an error of the server its reply, and not one of a new connection. */
+  let unanswered = false;
   let over = false;
+  let dropped = false;
   let latched = false;
   let abandoned = false;
   let sessionId: unknown = null;
   const stopListening = listeners.add(request.comment, (node, lsid) => {
     sent = true;
+    unanswered = true;
     sessionId = lsid;
     events.sent(node);
   });
@@ -53,7 +57,7 @@ export function startAggregate(client: MongoClient, listeners: SentListeners, re
     let bytes = 0;
     for (;;) {
       if (latched) return sent ? { kind: 'latched' } : { kind: 'not_sent', error: new Error('stopped before it was sent') };
-      if (!(await cursor.hasNext())) return { kind: 'complete', more: false };
+      if (!(await hasNext(cursor))) return { kind: 'complete', more: false };
       for (const document of cursor.readBufferedDocuments() as unknown as Uint8Array[]) {
         if (documents.length >= request.limit) return await finish(cursor);
         if (documents.length > 0 && bytes + document.byteLength > request.maxResultBytes) return isExhausted(cursor) ? { kind: 'complete', more: true } : { kind: 'cut' };
@@ -70,15 +74,22 @@ export function startAggregate(client: MongoClient, listeners: SentListeners, re
   async function finish(cursor: AggregationCursor): Promise<ExecutionEnd> {
     while (!isExhausted(cursor)) {
       if (latched) return { kind: 'latched' };
-      if (!(await cursor.hasNext())) break;
+      if (!(await hasNext(cursor))) break;
       cursor.readBufferedDocuments();
     }
     return { kind: 'complete', more: true };
   }
 
+  async function hasNext(cursor: AggregationCursor): Promise<boolean> {
+    const found = await cursor.hasNext();
+    unanswered = false;
+    return found;
+  }
+
   const ended = read()
     .catch((error: unknown): ExecutionEnd => {
-      if (error instanceof MongoServerError && sent) {
+      if (dropped) return { kind: 'given_up' };
+      if (error instanceof MongoServerError && unanswered) {
         return { kind: 'server_error', code: Number(error.code ?? 0), codeName: error.codeName ?? '', message: cutMessage(error.message) };
       }
       return sent ? { kind: 'no_reply', error } : { kind: 'not_sent', error: toLeashError(error) };
@@ -107,7 +118,10 @@ export function startAggregate(client: MongoClient, listeners: SentListeners, re
       latched = true;
     },
     drop() {
-      if (!over) wire.abort(new Error('its reply is not waited for any longer'));
+      if (!over) {
+        dropped = true;
+        wire.abort(new Error('its reply is not waited for any longer'));
+      }
       void ended.then(releaseSession);
     },
     get session() {

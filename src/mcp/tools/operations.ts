@@ -42,7 +42,8 @@ function summary(record: OperationRecord): Record<string, unknown> {
   return {
     operationId: record.operationId,
     requestId: record.requestId,
-    namespace: record.namespace,
+    database: record.database,
+    ...(record.collection === null ? {} : { collection: record.collection }),
     wait: record.wait,
     server: record.server,
     outcome: record.outcome,
