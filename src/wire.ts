@@ -24,6 +24,8 @@ export interface Wired {
   /** A server for one stdio connection. */
   createServer(): Server;
   redact(text: string): string;
+  /** Loads the driver where there is a connection string, and has it read the whole of it. @throws LeashError bad_argument */
+  load(): Promise<void>;
 }
 
 const newId = (length: number) => encodeId(randomBytes(length), length);
@@ -33,7 +35,8 @@ export function wire(config: Config, version: string, log: Log): Wired {
   const instance = newId(idLengths.instance);
   const clock = systemClock();
   const redact = createRedactor(config.uri === undefined ? [] : [config.uri]);
-  const deployment = config.uri === undefined ? unconfigured() : lazyDeployment({ connectionString: parseConnectionString(config.uri), instance, maxOperations: config.maxOperations }, clock, log);
+  const lazy = config.uri === undefined ? null : lazyDeployment({ connectionString: parseConnectionString(config.uri), instance, maxOperations: config.maxOperations }, clock, log);
+  const deployment = lazy ?? unconfigured();
   const policy: PolicySettings = { allowWrites: config.allowWrites, allowJs: config.allowJs, allowInternal: config.allowInternal, extraStages: config.allowStage };
   const leash = createLeash({
     deployment,
@@ -52,6 +55,7 @@ export function wire(config: Config, version: string, log: Log): Wired {
     leash,
     deployment,
     redact,
+    load: async () => { await lazy?.load(); },
     createServer: () => createMcpServer({ leash, limits: config, policy, info: { name: 'mongo-leash', title: 'MongoDB on a leash', version }, log, redact, callerOf: () => caller }),
   };
 }

@@ -1,7 +1,7 @@
 /** The command line: its commands, and its options as the one table has them. */
 
 import { Command, InvalidArgumentError, Option } from 'commander';
-import { ConfigError, loadConfig } from '../config/load.js';
+import { ConfigError, type LoadedConfig, loadConfig } from '../config/load.js';
 import { type OptionName, type OptionRow, optionRows } from '../config/options.js';
 import { LeashError } from '../domain/errors.js';
 import { createRedactor } from '../domain/redact.js';
@@ -45,21 +45,29 @@ function stageName(value: string): string {
 }
 
 async function start(flags: Partial<Record<OptionName, unknown>>, version: string): Promise<void> {
+  let loaded: LoadedConfig | undefined;
   try {
-    await serve(loadConfig(flags, process.env), version);
+    loaded = loadConfig(flags, process.env);
+    await serve(loaded, version);
   } catch (error) {
     if (error instanceof ConfigError) fail(error.message);
-    if (error instanceof LeashError) fail(`${error.message} ${error.next}`);
+    if (error instanceof LeashError) fail(`${loaded?.uriFrom ?? ''}: ${createRedactor(loaded?.config.uri === undefined ? [] : [loaded.config.uri])(error.message)} ${error.next}`);
     throw error;
   }
 }
 
 function fail(message: string): never {
-  process.stderr.write(`${redactArguments(`mongo-leash: ${message}`)}\n`);
+  process.stderr.write(`mongo-leash: ${message}\n`);
   process.exit(usageExitCode);
 }
 
-/** Messages about the command line repeat parts of it, and a connection string may be one of them. */
+/** Messages about the command line repeat parts of it, and a connection string may be one of them, also a misspelled one. */
 function redactArguments(text: string): string {
-  return createRedactor(process.argv.filter((argument) => argument.includes('://')).map((argument) => argument.slice(argument.indexOf('mongodb'))))(text);
+  let clean = text;
+  const words = process.argv.slice(2).flatMap((argument) => [argument, argument.replace(/^-[\w-]*=/, '')]);
+  for (const argument of words.filter((each) => each.includes('@'))) {
+    const shown = argument.replace(/^(-[\w-]*=)?([^/@]*:\/\/)?.*@/s, '$1$2<credentials>@');
+    for (const [as, safe] of [[argument, shown], [JSON.stringify(argument), JSON.stringify(shown)]] as const) clean = clean.replaceAll(as, () => safe);
+  }
+  return createRedactor(process.argv.slice(2))(clean);
 }

@@ -26,6 +26,7 @@ export async function serve({ config, warnings }: LoadedConfig, version: string)
     config.uri = embedded.uri;
   }
   const wired = wire(config, version, log);
+  await wired.load();
 
   let ending = false;
   const end = (reason: string) => {
@@ -59,7 +60,7 @@ export async function serve({ config, warnings }: LoadedConfig, version: string)
   if (config.uri !== undefined) {
     setImmediate(() => {
       wired.deployment.ready().catch((error: unknown) => {
-        log.warn({ error: wired.redact(error instanceof Error ? error.message : String(error)) }, 'the database cannot be reached yet; each call tries again');
+        if (!ending) log.warn({ error: wired.redact(error instanceof Error ? error.message : String(error)) }, 'the database cannot be reached yet; each call tries again');
       });
     });
   }

@@ -12,6 +12,8 @@ export class ConfigError extends Error {
 
 export interface LoadedConfig {
   config: Config;
+  /** The option or variable that gave the connection string, for messages. */
+  uriFrom: string;
   /** What the person who starts it should know, for the log. */
   warnings: string[];
 }
@@ -33,13 +35,18 @@ export function loadConfig(flags: Partial<Record<OptionName, unknown>>, env: Rea
   }
   const loaded = config as unknown as Config;
   checkTogether(loaded);
-  return { config: loaded, warnings: warningsFor(flags, env) };
+  const uriFrom = flags.uri !== undefined ? '--uri' : isGiven(env[optionRows.uri.env]) || !isGiven(env[stockUriVariable]) ? optionRows.uri.env : stockUriVariable;
+  return { config: loaded, uriFrom, warnings: warningsFor(flags, env, uriFrom) };
+}
+
+/** An empty variable is what a client's `${VAR:-}` expands to: not given. */
+function isGiven(value: string | undefined): value is string {
+  return value !== undefined && value !== '';
 }
 
 function valueFromEnv(name: OptionName, option: OptionRow, env: Readonly<Record<string, string | undefined>>): string | undefined {
-  const value = env[option.env] ?? (name === 'uri' ? env[stockUriVariable] : undefined);
-  // An empty variable is what a client's `${VAR:-}` expands to: not given.
-  return value === '' ? undefined : value;
+  const variables = name === 'uri' ? [option.env, stockUriVariable] : [option.env];
+  return variables.map((variable) => env[variable]).find(isGiven);
 }
 
 function readOption(option: OptionRow, flag: unknown, fromEnv: string | undefined): unknown {
@@ -61,10 +68,10 @@ function checkTogether(config: Config): void {
   if (config.demo && config.uri !== undefined) throw new ConfigError('--demo starts a database of its own, and a connection string is given too: choose one.');
 }
 
-function warningsFor(flags: Partial<Record<OptionName, unknown>>, env: Readonly<Record<string, string | undefined>>): string[] {
+function warningsFor(flags: Partial<Record<OptionName, unknown>>, env: Readonly<Record<string, string | undefined>>, uriFrom: string): string[] {
   const warnings: string[] = [];
   if (flags.uri !== undefined) warnings.push('--uri is visible to other users of this machine in the list of processes: prefer MONGO_LEASH_URI.');
-  if (env['MONGO_LEASH_URI'] === undefined && env[stockUriVariable] !== undefined) warnings.push(`the connection string comes from ${stockUriVariable}; its name here is MONGO_LEASH_URI.`);
+  if (uriFrom === stockUriVariable) warnings.push(`the connection string comes from ${stockUriVariable}; its name here is MONGO_LEASH_URI.`);
   const known = new Set([...Object.values(optionRows).map(({ env: variable }) => variable), ...variablesOfScripts]);
   for (const name of Object.keys(env)) if (name.startsWith('MONGO_LEASH_') && !known.has(name)) warnings.push(`${name} is set, and no option of this program has that name.`);
   return warnings;

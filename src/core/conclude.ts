@@ -33,6 +33,8 @@ export function createConclude(deps: { clock: Clock; store: Store; log: Log; for
     operation.cancelDeadline();
     log.info({ operationId: record.operationId, requestId: record.requestId, outcome, by: record.by, cause: record.cause, elapsedMs: record.elapsedMs, reason: judgement.reason }, 'operation ended');
     keep(operation);
+    // Nothing of it is left in the database, so its session may serve another operation.
+    void operation.callEnded.promise.then(() => operation.execution?.drop());
     tellEnd(operation);
     return judgement;
   };

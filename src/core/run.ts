@@ -134,9 +134,7 @@ export function createRun(deps: RunDeps): (request: RunRequest, caller: Caller) 
       await execute(operation, request, write);
     } catch (error) {
       // Nothing of it has been sent: whatever was thrown came before.
-      if (operation.record.cause === null) operation.record.error = { message: error instanceof Error ? error.message : String(error) };
-      operation.unsentError = error;
-      addFact(operation.facts, { kind: 'not_sent', t: clock.now() });
+      takeUnsent(operation, error);
     } finally {
       leave();
     }
@@ -157,9 +155,16 @@ export function createRun(deps: RunDeps): (request: RunRequest, caller: Caller) 
     operation.execution = execution;
     operation.documents = execution.documents;
     const ended = await execution.ended;
-    record.documentsRead = execution.documents.length;
     if (write !== null) await describeEffects(deployment, write, ended);
     takeEnd(operation, ended);
+  }
+
+  function takeUnsent(operation: LiveOperation, error: unknown): void {
+    addFact(operation.facts, { kind: 'not_sent', t: clock.now() });
+    // Of one that was asked to stop, that is the reason, whatever error it ended with.
+    if (operation.record.cause !== null) return;
+    operation.record.error = { message: messageOf(error) };
+    operation.unsentError = error;
   }
 
   function takeEnd(operation: LiveOperation, ended: ExecutionEnd): void {
@@ -185,15 +190,15 @@ export function createRun(deps: RunDeps): (request: RunRequest, caller: Caller) 
         addFact(facts, { kind: 'call_over', t });
         return;
       case 'not_sent':
-        addFact(facts, { kind: 'not_sent', t });
-        if (record.cause === null) record.error = { message: messageOf(ended.error) };
-        operation.unsentError = ended.error;
+        takeUnsent(operation, ended.error);
         return;
       case 'no_reply':
         record.error = { message: brokenMessage(node, ended.error) };
         addFact(facts, { kind: 'call_over', t });
         // Its answer cannot come any more: a read is of no use to anyone, a write is left to finish or to its deadline.
         if (!operation.writes) killer.kill(operation, 'connection_lost');
+        // Seen now, its absence can be proof later: what no look has ever seen stays unknown.
+        else void watch.look(nodesOf(operation, deployment.nodes())).then((looks) => { for (const look of looks) addLook(operation, look); });
     }
   }
 

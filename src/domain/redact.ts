@@ -25,8 +25,9 @@ export function secretsOf(uri: string): string[] {
 export function createRedactor(uris: readonly string[]): (text: string) => string {
   const secrets = uris.flatMap(secretsOf).sort((a, b) => b.length - a.length);
   return (text) => {
-    let clean = text.replace(/(mongodb(?:\+srv)?:\/\/)[^\s"'@]*@/g, '$1<credentials>@');
+    let clean = text;
     for (const secret of secrets) clean = clean.replaceAll(secret, '<secret>');
-    return clean;
+    // Up to the last @: a password that is not percent-encoded may hold one.
+    return clean.replace(/(mongodb(?:\+srv)?:\/\/)[^\s"']*@/gi, '$1<credentials>@');
   };
 }

@@ -33,6 +33,8 @@ export function operationBody(record: OperationRecord, verdict: Verdict | null =
     ...(record.maxTimeMS === null ? {} : { maxTimeMS: record.maxTimeMS }),
     ...(record.outcome !== null || record.deadlineAt === null ? {} : { deadlineAt: record.deadlineAt }),
     node: record.node,
+    // What another process has read, and what a write has written, is not known here.
+    ...(record.sentAt === null || record.writes !== null ? {} : { documentsRead: record.documentsRead }),
     ...(record.kill === null ? {} : { kill: record.kill }),
     ...(record.writes === null ? {} : { writes: record.writes }),
     ...(record.error === null || record.outcome === 'succeeded' ? {} : { error: errorOf(record) }),

@@ -1,6 +1,7 @@
 /** Reads tool arguments: strictly, but with what small models send as text accepted and noted. */
 
 import { z } from 'zod';
+import { childPath } from '../domain/argument-path.js';
 import { jsonTextToValue } from '../domain/ejson-in.js';
 import { LeashError } from '../domain/errors.js';
 
@@ -18,7 +19,9 @@ export function readArguments<Input extends z.ZodObject>(tool: string, schema: I
   const converted = Object.fromEntries(Object.entries(given ?? {}).map(([name, value]) => [name, convert(schema, name, value, notes)]));
   const parsed = schema.safeParse(converted);
   if (parsed.success) return parsed.data;
-  throw new LeashError('bad_argument', messageFor(tool, schema, parsed.error.issues[0]), { path: parsed.error.issues[0]?.path.join('.') });
+  const [issue] = parsed.error.issues;
+  const path = (issue?.path ?? []).reduce<string>((parent, key) => childPath(parent, typeof key === 'symbol' ? key.toString() : key), '');
+  throw new LeashError('bad_argument', messageFor(tool, schema, converted, issue, path), { path: path === '' ? undefined : path });
 }
 
 function convert(schema: z.ZodObject, name: string, value: unknown, notes: string[]): unknown {
@@ -58,12 +61,12 @@ function kindOf(schema: unknown): string {
   return inner instanceof z.ZodBoolean ? 'boolean' : 'other';
 }
 
-function messageFor(tool: string, schema: z.ZodObject, issue: z.core.$ZodIssue | undefined): string {
+function messageFor(tool: string, schema: z.ZodObject, converted: Record<string, unknown>, issue: z.core.$ZodIssue | undefined, path: string): string {
   if (issue === undefined) return `The arguments of ${tool} are not valid.`;
   if (issue.code === 'unrecognized_keys') {
-    return `${tool} has no argument ${issue.keys.map((key) => JSON.stringify(key)).join(', ')}. It takes ${Object.keys(schema.shape).join(', ')}.`;
+    return `${tool} has no argument ${issue.keys.map((key) => JSON.stringify(key)).join(', ')}. It takes ${Object.keys(schema.shape).join(', ') || 'none'}.`;
   }
-  const name = issue.path.join('.');
-  if (issue.code === 'invalid_type' && issue.input === undefined && name !== '') return `${tool} needs the argument ${name}.`;
-  return name === '' ? issue.message : `${name}: ${issue.message}.`;
+  const [name] = issue.path;
+  if (issue.path.length === 1 && converted[String(name)] === undefined) return `${tool} needs the argument ${path}.`;
+  return path === '' ? issue.message : `${path}: ${issue.message}.`;
 }

@@ -13,6 +13,15 @@ export function nextForOpen(record: OperationRecord): string {
 
 /** For an operation that has ended; what its documents need is said elsewhere. */
 export function nextForEnded(record: OperationRecord, limits: ToolLimits): string {
+  return withEffects(adviceForEnded(record, limits), record);
+}
+
+/** What a write may have left behind must not be missed by whoever reads only this sentence. */
+function withEffects(advice: string, { writes, outcome }: OperationRecord): string {
+  return writes === null || outcome === 'never_sent' ? advice : `${writes.effects} ${advice}`;
+}
+
+function adviceForEnded(record: OperationRecord, limits: ToolLimits): string {
   switch (record.outcome) {
     case 'timed_out':
       return timeAdvice(record, limits);
@@ -21,7 +30,7 @@ export function nextForEnded(record: OperationRecord, limits: ToolLimits): strin
     case 'failed':
       return failureAdvice(record);
     case 'lost':
-      return record.writes === null ? 'How it ended is unknown; a read can be run again.' : 'How it ended is unknown: look at its target before you run it again.';
+      return record.writes === null ? 'How it ended is unknown; a read can be run again.' : 'How it ended is unknown: look at the target before you run it again.';
     case 'never_sent':
       return 'Nothing was sent to the database. Call again if it is still wanted.';
     default:
@@ -45,16 +54,22 @@ function failureAdvice(record: OperationRecord): string {
 
 /** After a kill. */
 export function nextForVerdict(verdict: Verdict, record: OperationRecord): string {
+  return isFinal(verdict) ? withEffects(adviceForVerdict(verdict, record), record) : adviceForVerdict(verdict, record);
+}
+
+function adviceForVerdict(verdict: Verdict, record: OperationRecord): string {
   const id = record.operationId;
   switch (verdict) {
     case 'stopped':
       return 'It is proven to run no more.';
     case 'ended_first':
-      return `It had ended before the kill, as ${record.outcome ?? 'its reply says'}: there was nothing to kill.`;
+      return (record.kill?.sent.length ?? 0) > 0
+        ? `It ended by itself, as ${record.outcome ?? 'its reply says'}, although a kill had been sent to it.`
+        : `It had ended before the kill, as ${record.outcome ?? 'its reply says'}: there was nothing to kill.`;
     case 'never_sent':
       return 'It had not been sent to the database, and it will not be.';
     case 'gone':
-      return record.writes === null ? 'It runs no more; how it ended is unknown.' : 'It runs no more; how it ended is unknown. Look at its target: partial or full effects are possible.';
+      return 'It runs no more; how it ended is unknown.';
     case 'refused':
       return `The database refused the kill for want of a privilege, and it still runs. Use a user with the action killop, or the user that it runs as, then kill "${id}" again.`;
     case 'still_running':

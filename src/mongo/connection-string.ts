@@ -9,12 +9,19 @@ import { LeashError } from '../domain/errors.js';
  */
 export function parseConnectionString(uri: string): ConnectionString {
   try {
+    if (hasAtAfterHosts(uri)) throw new Error('an @ after the hosts');
     return new ConnectionString(uri);
   } catch {
     throw new LeashError('bad_argument', reasonFor(uri), {
-      next: 'Correct MONGO_LEASH_URI. It looks like mongodb://user:password@host:27017/?authSource=admin or mongodb+srv://…',
+      next: 'It looks like mongodb://user:password@host:27017/?authSource=admin or mongodb+srv://…',
     });
   }
+}
+
+/** A password with a bare @ before a bare / or ? would parse: a part of it as a host, the rest as a database or an option. */
+function hasAtAfterHosts(uri: string): boolean {
+  const [, path = '', query = ''] = /^[^/]*\/\/[^/?]*(\/[^?]*)?(?:\?(.*))?$/s.exec(uri) ?? [];
+  return path.includes('@') || query.split('&').some((option) => option.split('=', 1)[0]?.includes('@') === true);
 }
 
 function reasonFor(uri: string): string {
@@ -22,7 +29,8 @@ function reasonFor(uri: string): string {
   const afterScheme = uri.slice(uri.indexOf('://') + 3);
   const authority = afterScheme.split(/[/?]/, 1)[0] ?? '';
   const looksSplit = !authority.includes('@') && afterScheme.includes('@');
-  if (looksSplit || authority.split('@').length > 2 || /%(?![0-9a-f]{2})/i.test(authority)) {
+  const userInfo = authority.slice(0, authority.lastIndexOf('@') + 1);
+  if (looksSplit || hasAtAfterHosts(uri) || userInfo.split('@').length > 2 || userInfo.split(':').length > 2 || /[#[\]]|%(?![0-9a-f]{2})/i.test(userInfo)) {
     return 'The user or the password of the connection string holds a special character that is not percent-encoded (such as @ : / ? # [ ] %): write @ as %40, : as %3A, / as %2F, % as %25.';
   }
   return 'The connection string cannot be read.';

@@ -1,15 +1,25 @@
 /** Loads the driver when it is first needed: a server that only lists its tools starts without it. */
 
 import type { Clock, Deployment, Log } from '../core/ports.js';
+import { LeashError } from '../domain/errors.js';
 import type { DeploymentSettings } from './deployment.js';
 
-export function lazyDeployment(settings: DeploymentSettings, clock: Clock, log: Log): Deployment {
+export interface LazyDeployment extends Deployment {
+  /** Loads the driver, which reads the options of the connection string. @throws LeashError bad_argument */
+  load(): Promise<void>;
+}
+
+export function lazyDeployment(settings: DeploymentSettings, clock: Clock, log: Log): LazyDeployment {
   let loading: Promise<Deployment> | null = null;
   let loaded: Deployment | null = null;
 
   function load(): Promise<Deployment> {
     loading ??= import('./deployment.js').then(({ createDeployment }) => {
-      loaded = createDeployment(settings, clock, log);
+      try {
+        loaded = createDeployment(settings, clock, log);
+      } catch (error) {
+        throw new LeashError('bad_argument', `The connection string cannot be used: ${error instanceof Error ? error.message : String(error)}.`, { next: 'Correct its options.', cause: error });
+      }
       return loaded;
     });
     return loading;
@@ -22,6 +32,7 @@ export function lazyDeployment(settings: DeploymentSettings, clock: Clock, log: 
   }
 
   return {
+    load: async () => { await load(); },
     ready: async () => { await (await load()).ready(); },
     nodes: () => loaded?.nodes() ?? [],
     look: (node) => ready().look(node),

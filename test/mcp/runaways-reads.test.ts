@@ -1,9 +1,7 @@
-import { readdirSync } from 'node:fs';
-import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { runawayCase, setUpRunaway } from '../support/cases.js';
 import { type TestMongo, eventually, startMongo, taggedAs } from '../support/mongo.js';
-import { runArguments, startDetached, startWaiting, untilGone } from '../support/runaways.js';
+import { runArguments, spilledFiles, startDetached, startWaiting, untilGone } from '../support/runaways.js';
 import { type TestServer, startServer } from '../support/server.js';
 
 let mongo: TestMongo;
@@ -25,9 +23,6 @@ const reads = [
   { name: '04', what: 'an unbounded $graphLookup', stop: 'cancel' },
   { name: '05', what: 'a $sort that spills to disk', stop: 'kill' },
 ] as const;
-
-/** The files that sorts and groups spill to. */
-const spilled = () => readdirSync(join(mongo.dbPath(mongo.hosts[0] ?? ''), '_tmp'));
 
 describe.each(reads)('$what', ({ name, stop }) => {
   const database = `runaway_${name}`;
@@ -68,7 +63,7 @@ describe.each(reads)('$what', ({ name, stop }) => {
     expect(secondsRunning).toBeLessThanOrEqual(Number(row?.['microsecs_running']) / 1e6 + 0.1);
     // No row comes before the end, so none may be promised.
     expect(told.evidence.at(-1)).not.toHaveProperty('documentsSoFar');
-    if (name === '05') await eventually('the sort spills', () => spilled().length > 0);
+    if (name === '05') await eventually('the sort spills', () => spilledFiles(mongo).length > 0);
 
     const [goneMs, stopped] = await Promise.all([untilGone(mongo.client, id, 2_000), stopIt()]);
     expect(goneMs).toBeLessThan(2_000);
@@ -77,7 +72,7 @@ describe.each(reads)('$what', ({ name, stop }) => {
     expect(stopped.kill.before).toMatchObject([{ saw: 'operation', opid: String(row?.['opid']) }]);
     expect(stopped.kill.sent[0]).toMatchObject({ node: mongo.hosts[0], method: 'killOp', target: String(row?.['opid']) });
     expect(stopped.kill.after).toEqual(expect.arrayContaining([expect.objectContaining({ saw: 'nothing' })]));
-    if (name === '05') await eventually('its temporary files are gone', () => spilled().length === 0, 2_000);
+    if (name === '05') await eventually('its temporary files are gone', () => spilledFiles(mongo).length === 0, 2_000);
   });
 
   it('is ended by its time limit of 2 s, which is no kill, and the answer says how to ask for more', async () => {

@@ -35,6 +35,10 @@ export interface Call {
   sentAt: number | null;
   end: ExecutionEnd | null;
   endedAt: number | null;
+  /** The id of the logical session that it was sent with. */
+  session: string | null;
+  /** The documents that have come so far. */
+  documents: readonly Uint8Array[];
 }
 
 export interface Engine {
@@ -44,6 +48,10 @@ export interface Engine {
   calls: ReadonlyMap<string, Call>;
   /** When the first kill of each operation was handed to the wire. */
   firstKillAt: ReadonlyMap<string, number>;
+  /** The logical sessions that its operations were sent with. */
+  sessions: ReadonlySet<string>;
+  /** Those of them whose connection broke: a driver does not use such a session again, and does not end it. */
+  brokenSessions(): ReadonlySet<string>;
   run(spec: RunSpec): Started;
   kill(id: string, waitMs?: number): Promise<Inspection>;
   status(id: string, waitMs?: number): Promise<Inspection>;
@@ -69,6 +77,7 @@ export async function startEngine(uri: string, { maxOperations = 10, connections
   const calls = new Map<string, Call>();
   const firstKillAt = new Map<string, number>();
   const deployment = spied(createDeployment({ connectionString: new ConnectionString(uri), instance, maxOperations: connections }, clock, silent), calls, firstKillAt);
+  const sessionsOf = (used: readonly Call[]) => new Set(used.flatMap(({ session }) => (session === null ? [] : [session])));
   let minted = '';
   let requests = 0;
   const leash = createLeash({
@@ -88,6 +97,8 @@ export async function startEngine(uri: string, { maxOperations = 10, connections
     deployment,
     calls,
     firstKillAt,
+    get sessions() { return sessionsOf([...calls.values()]); },
+    brokenSessions: () => sessionsOf([...calls.values()].filter(({ end }) => end?.kind === 'no_reply' || end?.kind === 'given_up')),
     run(spec) {
       const cancel = new AbortController();
       const answer = leash.run(requestOf(spec), asCaller(cancel.signal));
@@ -129,14 +140,17 @@ function spied(deployment: Deployment, calls: Map<string, Call>, firstKillAt: Ma
   return {
     ...deployment,
     aggregate(request, events) {
-      const call: Call = { sentAt: null, end: null, endedAt: null };
+      const call: Call = { sentAt: null, end: null, endedAt: null, session: null, documents: [] };
       calls.set(idOf(request.comment), call);
       const execution = deployment.aggregate(request, {
         sent(node) {
           call.sentAt ??= performance.now();
+          const lsid = execution.session as { id: { toString(): string } } | null;
+          call.session = lsid === null ? null : lsid.id.toString();
           events.sent(node);
         },
       });
+      call.documents = execution.documents;
       void execution.ended.then((end) => {
         call.end = end;
         call.endedAt = performance.now();

@@ -1,9 +1,11 @@
 /** Runaway operations through the real program, and the witness's word on when they were there and when they were gone. */
 
+import { existsSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Document, MongoClient } from 'mongodb';
 import type { RunawayCase } from './cases.js';
-import { eventually, taggedAs } from './mongo.js';
+import { type TestMongo, eventually, taggedAs } from './mongo.js';
 import type { TestServer } from './server.js';
 
 /** The arguments of `run` for a case in its own database. */
@@ -84,4 +86,35 @@ export async function untilGone(witness: MongoClient, id: string, withinMs: numb
 /** The names of the collections of a database. */
 export async function collectionNames(witness: MongoClient, database: string): Promise<string[]> {
   return (await witness.db(database).listCollections({}, { nameOnly: true }).toArray()).map(({ name }) => name).sort();
+}
+
+/** The files that sorts and groups of a single-node replica set have spilled to. */
+export function spilledFiles(mongo: TestMongo): string[] {
+  const folder = join(mongo.dbPath(mongo.hosts[0] ?? ''), '_tmp');
+  return existsSync(folder) ? readdirSync(folder) : [];
+}
+
+/**
+ * Plays the helpers of case 13: an open transaction holds a lock on the collection, and a drop waits behind it, so that
+ * everything that wants to write there queues behind the drop.
+ */
+export async function blockByDrop(client: MongoClient, database: string, { helpers = [] }: RunawayCase): Promise<{ release(): Promise<void> }> {
+  const [holder, waiter] = helpers;
+  if (holder?.transaction !== true || waiter?.background !== true) throw new Error('the case has no transaction and no background command');
+  const db = client.db(database);
+  const session = client.startSession();
+  session.startTransaction();
+  await db.command(holder.command, { session });
+  const waiting = db.command(waiter.command);
+  await eventually('the drop waits for the lock', async () => {
+    const rows = await client.db('admin').aggregate([{ $currentOp: {} }, { $match: { 'command.drop': waiter.command['drop'], 'command.$db': database, waitingForLock: true } }]).toArray();
+    return rows.length > 0;
+  });
+  return {
+    async release() {
+      await session.abortTransaction();
+      await session.endSession();
+      await waiting;
+    },
+  };
 }

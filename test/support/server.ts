@@ -21,7 +21,7 @@ export interface TestServer {
   /** Calls a tool and returns its structured answer. */
   call(name: string, args?: Record<string, unknown>, signal?: AbortSignal): Promise<any>;
   /** Calls a tool and returns the whole result. */
-  callRaw(name: string, args?: Record<string, unknown>): Promise<any>;
+  callRaw(name: string, args?: Record<string, unknown>, signal?: AbortSignal): Promise<any>;
   /** Settles with the exit code and signal. */
   exited: Promise<{ code: number | null; signal: NodeJS.Signals | null }>;
   /** Ends stdin and waits for the end of the process. */
@@ -34,15 +34,17 @@ export interface TestServerOptions {
   env?: Record<string, string>;
   /** Starts the program by this command line instead of node itself. */
   command?: [string, ...string[]];
+  /** The folder in which it starts. */
+  cwd?: string;
   /** Do not speak MCP yet. */
   raw?: boolean;
 }
 
 /** Starts `mongo-leash serve`. The environment holds nothing of ours but what is given. */
-export async function startServer({ uri, args = [], env = {}, command, raw = false }: TestServerOptions = {}): Promise<TestServer> {
+export async function startServer({ uri, args = [], env = {}, command, cwd, raw = false }: TestServerOptions = {}): Promise<TestServer> {
   const inherited = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('MONGO_LEASH_') && !name.startsWith('MDB_MCP_')));
   const [file, ...first] = command ?? [process.execPath, programPath];
-  const child = spawn(file, [...first, ...args], { env: { ...inherited, ...(uri === undefined ? {} : { MONGO_LEASH_URI: uri }), ...env }, stdio: ['pipe', 'pipe', 'pipe'] });
+  const child = spawn(file, [...first, ...args], { env: { ...inherited, ...(uri === undefined ? {} : { MONGO_LEASH_URI: uri }), ...env }, cwd, stdio: ['pipe', 'pipe', 'pipe'] });
   const stdout: string[] = [];
   const stderr: string[] = [];
   let lastId: string | number = -1;

@@ -63,15 +63,21 @@ describe('when the reply has not come', () => {
     expect(atDeadline(judge(facts, read))).toBe('unknown');
   });
   it('seen, killed, and then absent in enough looks is stopped for a read', () => {
-    const facts = [sent(1), latched(2), seen(3), killSent(4), absent(5), absent(6)];
+    const facts = [sent(1), latched(2), callOver(2), seen(3), killSent(4), absent(5)];
     expect(judge(facts, read).verdict).toBe('pending');
-    expect(judge([...facts, absent(7)], read)).toMatchObject({ verdict: 'stopped', outcome: 'killed', by: 'us', server: 'not_seen' });
+    expect(judge([...facts, absent(6)], read)).toMatchObject({ verdict: 'stopped', outcome: 'killed', by: 'us', server: 'not_seen' });
   });
-  it('two looks are enough when the call is over', () => {
-    expect(judge([sent(1), latched(2), callOver(2), seen(3), killSent(4), absent(5), absent(6)], read).verdict).toBe('stopped');
+  it('absence is no verdict while the reply can still come: it waits for the reply, or for the end of the call', () => {
+    const facts = [sent(1), latched(2), seen(3), killSent(4), absent(5), absent(6)];
+    expect(judge(facts, read).awaitsReply).toBeUndefined();
+    const absentNow = [...facts, absent(7)];
+    expect(judge(absentNow, read)).toMatchObject({ verdict: 'pending', server: 'not_seen', outcome: null, awaitsReply: true });
+    expect(judge([...absentNow, replied(8, 11601)], read)).toMatchObject({ verdict: 'stopped', outcome: 'killed' });
+    expect(judge([...absentNow, callOver(8)], read)).toMatchObject({ verdict: 'stopped', outcome: 'killed' });
+    expect(judge([...absentNow, callOver(8)], write)).toMatchObject({ verdict: 'gone', outcome: 'lost' });
   });
   it('the same is only gone for a write, since it may have ended by itself', () => {
-    expect(judge([sent(1), latched(2), seen(3), killSent(4), absent(5), absent(6), absent(7)], write)).toMatchObject({ verdict: 'gone', outcome: 'lost' });
+    expect(judge([sent(1), latched(2), callOver(2), seen(3), killSent(4), absent(5), absent(6)], write)).toMatchObject({ verdict: 'gone', outcome: 'lost' });
   });
   it('seen and then absent without a kill is gone, not stopped', () => {
     expect(judge([sent(1), seen(2), callOver(3), absent(4), absent(5)], read)).toMatchObject({ verdict: 'gone', outcome: 'lost', by: null });
@@ -110,10 +116,10 @@ describe('when the reply has not come', () => {
     expect(atDeadline(judgement)).toBe('still_running');
   });
   it('a refused kill is refused only when a later look still sees the operation', () => {
-    const facts = [sent(1), latched(2), seen(3), killSent(4), killRefused(5)];
+    const facts = [sent(1), latched(2), callOver(2), seen(3), killSent(4), killRefused(5)];
     expect(judge(facts, read).verdict).toBe('pending');
     expect(judge([...facts, seen(6)], read)).toMatchObject({ verdict: 'refused', server: 'running', outcome: null });
-    expect(judge([...facts, absent(6), absent(7), absent(8)], read).verdict).toBe('stopped');
+    expect(judge([...facts, absent(6), absent(7)], read).verdict).toBe('stopped');
   });
   it.each([
     [{ waitingForLock: true }, 'waiting_for_lock'],

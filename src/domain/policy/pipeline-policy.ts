@@ -28,8 +28,10 @@ export function checkPipeline(
   settings: PolicySettings,
   path = 'pipeline',
 ): PipelineFacts {
-  checkNamespace(on, settings, 'collection');
-  const facts: PipelineFacts = { writes: null, namespaces: [{ ns: on, path: 'collection' }] };
+  // What a view reads stands in its definition, and not in the caller's arguments.
+  const onPath = path === 'pipeline' ? 'collection' : path;
+  checkNamespace(on, settings, onPath);
+  const facts: PipelineFacts = { writes: null, namespaces: [{ ns: on, path: onPath }] };
   checkStages(pipeline, on, rootPlace(path), { settings, facts, watch: stageWatch(settings) }, true);
   return facts;
 }
