@@ -17,7 +17,12 @@ const orders = 20_000;
  * @throws Error when there is no mongod
  */
 export async function startEmbedded(): Promise<Embedded> {
-  const set = await MongoMemoryReplSet.create({ replSet: { count: 1, storageEngine: 'wiredTiger' } });
+  const { log } = console;
+  // Where it has to download a mongod, the library tells of it by console.log, and stdout may be JSON-RPC's.
+  console.log = console.error;
+  const set = await MongoMemoryReplSet.create({ replSet: { count: 1, storageEngine: 'wiredTiger' } }).finally(() => {
+    console.log = log;
+  });
   const uri = set.getUri();
   await loadSample(uri);
   return {

@@ -2,7 +2,7 @@
 
 import { setTimeout as delay } from 'node:timers/promises';
 import { serveStdio } from '@modelcontextprotocol/server/stdio';
-import type { LoadedConfig } from '../config/load.js';
+import { ConfigError, type LoadedConfig } from '../config/load.js';
 import type { ShutdownReport } from '../core/shutdown.js';
 import { wire } from '../wire.js';
 import { createLogger } from './log.js';
@@ -21,7 +21,9 @@ export async function serve({ config, warnings }: LoadedConfig, version: string)
   if (config.demo) {
     log.info('starting an in-memory replica set with sample data');
     const { startEmbedded } = await import('./embedded.js');
-    const embedded = await startEmbedded();
+    const embedded = await startEmbedded().catch((error: unknown) => {
+      throw new ConfigError(`--demo: no database could be started: ${error instanceof Error ? error.message : String(error)}. Set MONGOMS_SYSTEM_BINARY to the path of a mongod.`);
+    });
     stopEmbedded = () => embedded.stop();
     config.uri = embedded.uri;
   }

@@ -11,7 +11,7 @@ import { createConclude } from './conclude.js';
 import { createFind, recordOfForeign } from './find.js';
 import { createKiller } from './kill.js';
 import { type LiveOperation, addLook, judgeLive, nodesOf, refreshRecord } from './live.js';
-import type { Clock, Deployment, Log, Store } from './ports.js';
+import type { Clock, Deployment, Log, Look, Store } from './ports.js';
 import { createRegistry } from './registry.js';
 import { type Caller, type RunAnswer, type RunRequest, createRun } from './run.js';
 import { type ShutdownReport, createShutdown } from './shutdown.js';
@@ -102,6 +102,18 @@ export function createLeash(deps: LeashDeps): Leash {
     conclude(operation);
   }
 
+  /** Takes looks into what this principal has open: whether further ones may settle that one of these is gone. */
+  function justMissed(looks: readonly Look[], principal: string): boolean {
+    let missed = false;
+    for (const operation of registry.all()) {
+      if (operation.record.principal !== principal) continue;
+      if (operation.execution !== null || operation.foreign) for (const look of looks) if (nodesOf(operation, [look.node]).includes(look.node)) addLook(operation, look);
+      const judgement = conclude(operation);
+      missed ||= judgement.server === 'not_seen' && !isFinal(judgement.verdict);
+    }
+    return missed && looks.every((look) => look.ok);
+  }
+
   async function inspect(record: OperationRecord, verdict: Verdict | null): Promise<Inspection> {
     const documents = record.outcome === 'succeeded' ? await store.getDocuments(record.operationId) : null;
     return { record, verdict, documents };
@@ -135,14 +147,13 @@ export function createLeash(deps: LeashDeps): Leash {
     async operations(caller) {
       await deployment.ready();
       const hash = principalHash(caller.principal);
-      const looks = await watch.look(deployment.nodes());
-      const running = new Map<string, OperationRecord>();
-      for (const operation of registry.all()) {
-        if (operation.record.principal !== caller.principal) continue;
-        if (operation.execution !== null || operation.foreign) for (const look of looks) if (nodesOf(operation, [look.node]).includes(look.node)) addLook(operation, look);
-        conclude(operation);
-        if (operation.record.outcome === null) running.set(operation.record.operationId, operation.record);
+      let looks = await watch.look(deployment.nodes());
+      for (let round = 1; justMissed(looks, caller.principal) && round < settlingLooks; round += 1) {
+        await pause(clock, settlingPauseMs);
+        looks = await watch.look(deployment.nodes());
       }
+      const running = new Map<string, OperationRecord>();
+      for (const { record } of registry.all()) if (record.principal === caller.principal && record.outcome === null) running.set(record.operationId, record);
       for (const look of looks) {
         if (!look.ok) continue;
         for (const hit of look.hits) {
@@ -160,7 +171,10 @@ export function createLeash(deps: LeashDeps): Leash {
           running.set(id, operation.record);
         }
       }
-      const ended = (await store.list(caller.principal)).filter((record) => record.outcome !== null && !running.has(record.operationId));
+      // What has ended in this very call is on its way to the store.
+      const justEnded = registry.all().map(({ record }) => record).filter((record) => record.principal === caller.principal && record.outcome !== null);
+      const stored = (await store.list(caller.principal)).filter((record) => record.outcome !== null && !justEnded.some(({ operationId }) => operationId === record.operationId));
+      const ended = [...justEnded, ...stored].filter(({ operationId }) => !running.has(operationId));
       return {
         running: [...running.values()],
         ended,

@@ -1,12 +1,15 @@
 /** Reads tool arguments: strictly, but with what small models send as text accepted and noted. */
 
 import { z } from 'zod';
-import { childPath } from '../domain/argument-path.js';
+import { childPath, shown } from '../domain/argument-path.js';
 import { jsonTextToValue } from '../domain/ejson-in.js';
 import { LeashError } from '../domain/errors.js';
 
 /** Arguments that hold JSON values: text that parses to one is accepted. */
 const jsonArguments: ReadonlySet<string> = new Set(['pipeline', 'let', 'collation']);
+
+/** Unknown arguments that an error names. */
+const maxNamed = 5;
 
 /**
  * @param notes gets a sentence for each conversion
@@ -64,7 +67,7 @@ function kindOf(schema: unknown): string {
 function messageFor(tool: string, schema: z.ZodObject, converted: Record<string, unknown>, issue: z.core.$ZodIssue | undefined, path: string): string {
   if (issue === undefined) return `The arguments of ${tool} are not valid.`;
   if (issue.code === 'unrecognized_keys') {
-    return `${tool} has no argument ${issue.keys.map((key) => JSON.stringify(key)).join(', ')}. It takes ${Object.keys(schema.shape).join(', ') || 'none'}.`;
+    return `${tool} has no argument ${issue.keys.slice(0, maxNamed).map(shown).join(', ')}. It takes ${Object.keys(schema.shape).join(', ') || 'none'}.`;
   }
   const [name] = issue.path;
   if (issue.path.length === 1 && converted[String(name)] === undefined) return `${tool} needs the argument ${path}.`;

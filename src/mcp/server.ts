@@ -4,6 +4,7 @@ import { type CallToolResult, type Implementation, Server, type ServerContext } 
 import { z } from 'zod';
 import type { Caller } from '../core/run.js';
 import type { Log } from '../core/ports.js';
+import { shown } from '../domain/argument-path.js';
 import { LeashError } from '../domain/errors.js';
 import { errorAnswer } from './answer.js';
 import { readArguments } from './arguments.js';
@@ -40,7 +41,7 @@ export function createMcpServer(deps: McpServerDeps): Server {
   server.setRequestHandler('tools/call', async (request, context): Promise<CallToolResult> => {
     const { name } = request.params;
     const tool = byName.get(name);
-    if (tool === undefined) return toResult(errorAnswer(new LeashError('bad_argument', `There is no tool ${JSON.stringify(name)}. There are ${[...byName.keys()].join(', ')}.`), deps.redact));
+    if (tool === undefined) return toResult(errorAnswer(new LeashError('bad_argument', `There is no tool ${shown(name)}. There are ${[...byName.keys()].join(', ')}.`), deps.redact));
     return toResult(await callTool(tool, request.params.arguments, context, deps));
   });
   server.onerror = (error) => {
@@ -97,5 +98,13 @@ function listedTool(tool: Tool) {
 
 function schemaOf(schema: z.ZodObject, io: 'input' | 'output') {
   const { $schema: _dialect, ...json } = z.toJSONSchema(schema, { io, unrepresentable: 'any' });
-  return json as { type: 'object' };
+  return splitTypes(json) as { type: 'object' };
+}
+
+/** Some clients refuse a list of types, which says the same as `anyOf`. */
+function splitTypes(json: unknown): unknown {
+  if (Array.isArray(json)) return json.map(splitTypes);
+  if (typeof json !== 'object' || json === null) return json;
+  const entries = Object.entries(json).map(([key, value]) => (key === 'type' && Array.isArray(value) ? ['anyOf', value.map((type) => ({ type: type as string }))] : [key, splitTypes(value)]));
+  return Object.fromEntries(entries) as unknown;
 }

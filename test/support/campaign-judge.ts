@@ -17,6 +17,8 @@ export interface Testimony {
   written: number | null;
   /** Whether the control connections of its wave had faults. */
   controlFaults: boolean;
+  /** Whether a connection that carried it was cut, for its own sake or for that of one that used it before. */
+  wireWasCut: boolean;
 }
 
 const interrupts: ReadonlySet<number | null> = new Set([11601, 237, 43]);
@@ -125,8 +127,8 @@ function pastItsDeadline({ lived, sightings, controlFaults }: Testimony): string
 
 /** With nothing wrong on any wire, every end is known. */
 function notProvenOnGoodWires(testimony: Testimony): string[] {
-  const { lived, controlFaults } = testimony;
-  if (controlFaults || lived.life.fault.kind !== 'none') return [];
+  const { lived, controlFaults, wireWasCut } = testimony;
+  if (controlFaults || wireWasCut || lived.life.fault.kind !== 'none') return [];
   const last = lastOf(testimony);
   return last?.outcome === null || last?.outcome === 'lost' ? [`its wires were good, and at last it was called ${last.verdict ?? last.outcome}: ${last.reason}`] : [];
 }

@@ -10,7 +10,7 @@ import { startStrangers } from './campaign-strangers.js';
 import { playWires } from './campaign-wires.js';
 import { type Engine, startEngine } from './engine.js';
 import { eventually, tagged } from './mongo.js';
-import { startProxy } from './tcp-proxy.js';
+import { type TcpProxy, startProxy } from './tcp-proxy.js';
 
 export interface WaveResult {
   seed: number;
@@ -57,6 +57,7 @@ export async function playWave(site: Pick<BenchSite, 'host' | 'witness'>, watchi
       profiled: notes,
       written: each.load.target === null ? null : await witness.db('app').collection(each.load.target.name).countDocuments(),
       controlFaults: wave.control.length > 0,
+      wireWasCut: proxy.wires().some((wire) => wire.wasCut && wire.carried(each.id)),
     }));
     const last = each.reports.at(-1);
     const end = last?.outcome ?? last?.verdict ?? 'not_found';
@@ -65,7 +66,7 @@ export async function playWave(site: Pick<BenchSite, 'host' | 'witness'>, watchi
   }
 
   problems.push(...await strangers.check());
-  problems.push(...await leftAfter(witness, engine, lived, wave.maxOperations));
+  problems.push(...await leftAfter(witness, { engine, proxy }, lived, wave.maxOperations));
   await foreign.close();
   await proxy.close();
   await eventually('no connection is left', async () => (await connections(witness)).length === 0).catch((error: unknown) => problems.push(String(error)));
@@ -75,17 +76,18 @@ export async function playWave(site: Pick<BenchSite, 'host' | 'witness'>, watchi
 }
 
 /** Closes the engine, and says what the database still has of it. */
-async function leftAfter(witness: MongoClient, engine: Engine, lived: readonly Lived[], maxOperations: number): Promise<string[]> {
+async function leftAfter(witness: MongoClient, { engine, proxy }: { engine: Engine; proxy: TcpProxy }, lived: readonly Lived[], maxOperations: number): Promise<string[]> {
   const problems: string[] = [];
   const rows = await eventually('nothing tagged is left', async () => (await tagged(witness)).length === 0).then(() => [], () => tagged(witness));
   for (const row of rows) problems.push(`left in the database: ${JSON.stringify(row)}`);
   // Sessions are used again, but for those whose connection broke: more than these would be one for each call.
   const broken = lived.filter(({ id }) => ['no_reply', 'given_up'].includes(engine.calls.get(id)?.end?.kind ?? '')).length;
   if (engine.sessions.size > maxOperations + broken + 1) problems.push(`${engine.sessions.size} sessions were used for ${maxOperations} operations at once, of which ${broken} broke`);
+  // That the driver asks for the end of a session is seen on its way: mongod keeps no list of sessions that were ended.
   const alive = [...engine.sessions].filter((id) => !engine.brokenSessions().has(id));
+  const ended = new Set<string>();
+  proxy.onClientBytes((_wire, text) => { if (text.includes('endSessions')) for (const id of alive) if (text.includes(Buffer.from(id, 'hex').toString('latin1'))) ended.add(id); });
   await engine.close();
-  await witness.db('admin').command({ refreshLogicalSessionCacheNow: 1 });
-  const known = new Set((await witness.db('config').collection('system.sessions').aggregate([{ $listSessions: { allUsers: true } }]).toArray()).map((row) => String(row['_id'].id)));
-  for (const id of alive) if (known.has(id)) problems.push(`session ${id} was not ended`);
+  await eventually('all sessions are ended', () => ended.size === alive.length).catch(() => problems.push(`${alive.length - ended.size} of ${alive.length} sessions were not ended`));
   return problems;
 }

@@ -1,6 +1,7 @@
 /** The engine in the test's own process, on a real deployment, with what crossed the wire kept beside its answers. */
 
 import { randomBytes } from 'node:crypto';
+import type { Binary } from 'bson';
 import { ConnectionString } from 'mongodb-connection-string-url';
 import { systemClock } from '../../src/core/clock.js';
 import { type Inspection, type Leash, type OperationsList, createLeash } from '../../src/core/leash.js';
@@ -145,8 +146,8 @@ function spied(deployment: Deployment, calls: Map<string, Call>, firstKillAt: Ma
       const execution = deployment.aggregate(request, {
         sent(node) {
           call.sentAt ??= performance.now();
-          const lsid = execution.session as { id: { toString(): string } } | null;
-          call.session = lsid === null ? null : lsid.id.toString();
+          const lsid = execution.session as { id: Binary } | null;
+          call.session = lsid === null ? null : lsid.id.toString('hex');
           events.sent(node);
         },
       });

@@ -12,12 +12,17 @@ export interface ProcessRow {
 
 /** Whether it runs; one that has ended and that nobody has asked for its exit code (a zombie) does not. */
 export function isAlive(pid: number): boolean {
+  return isListed(pid) && (!existsSync('/proc/self') || statOf(pid)?.state !== 'Z');
+}
+
+/** Whether the system knows it: for a child of this process, until its end has been taken notice of. */
+export function isListed(pid: number): boolean {
   try {
     process.kill(pid, 0);
+    return true;
   } catch {
     return false;
   }
-  return !existsSync('/proc/self') || statOf(pid)?.state !== 'Z';
 }
 
 /** What runs now. */

@@ -15,6 +15,8 @@ export interface Wire {
   readonly toServer: Lane;
   readonly toClient: Lane;
   readonly open: boolean;
+  /** Whether it was cut, in whatever way. */
+  readonly wasCut: boolean;
   /** Whether the client sent this text over it, among its last bytes. */
   carried(text: string): boolean;
   /** Does not tell the one side when the other closes, as some balancers and tunnels do not. */
@@ -89,6 +91,7 @@ function joinSockets(client: Socket, server: Socket): { wire: Wire; onBytes(hook
   const toClient = createLane(client);
   let kind: WireKind | null = null;
   let closesKeptBack = false;
+  let wasCut = false;
   let sent = '';
   let hook: (text: string) => void = () => undefined;
 
@@ -96,10 +99,12 @@ function joinSockets(client: Socket, server: Socket): { wire: Wire; onBytes(hook
     get kind() { return kind ?? 'other'; },
     toServer,
     toClient,
+    get wasCut() { return wasCut; },
     get open() { return !client.destroyed && !server.destroyed; },
     carried: (text) => sent.includes(text),
     keepCloseBack: () => void (closesKeptBack = true),
     cut(how, side = 'both') {
+      wasCut = true;
       if (how === 'silence') {
         closesKeptBack = true;
         toServer.swallow();

@@ -24,6 +24,7 @@ export function checkNamespace(ns: Namespace, settings: PolicySettings, path: st
 export function checkNamespaceAt({ db, coll }: Namespace, settings: PolicySettings, place: Place): void {
   checkDatabaseName(db, place);
   if (coll !== null) checkCollectionName(coll, place);
+  if (coll !== null && Buffer.byteLength(`${db}.${coll}`) > 255) throw badArgument(place, `${quote(coll)} is no name of a collection: with its database it is longer than 255 bytes`);
   if (settings.allowInternal) return;
   const next = `Name another one, or ask the operator of this server to start it with ${liftedBy.allowInternal}.`;
   // Names of databases are unique without regard to case, so "Admin" can be no database of a user's.

@@ -5,7 +5,8 @@ import type { OperationRecord } from '../../domain/operation.js';
 import { answerShape } from '../shapes.js';
 import { defineTool } from '../tool.js';
 
-/** Ended operations shown; the newest come first. */
+/** Operations shown, so that the answer keeps its size; of the ended ones the newest come first. */
+const maxRunning = 25;
 const maxEnded = 20;
 
 export const operationsTool = defineTool({
@@ -21,7 +22,8 @@ export const operationsTool = defineTool({
     return {
       isError: false,
       body: {
-        running: running.map((record) => ({ ...summary(record), evidence: record.evidence })),
+        running: running.slice(0, maxRunning).map((record) => ({ ...summary(record), evidence: record.evidence })),
+        ...(running.length > maxRunning ? { runningNotShown: running.length - maxRunning } : {}),
         ended: ended.slice(0, maxEnded).map(summary),
         ...(ended.length > maxEnded ? { endedNotShown: ended.length - maxEnded } : {}),
         looked,
@@ -35,7 +37,8 @@ export const operationsTool = defineTool({
 
 function nextStep(running: readonly OperationRecord[], silent: readonly { node: string }[]): string {
   const unseen = silent.length === 0 ? '' : ` What runs on ${silent.map(({ node }) => node).join(', ')} is unknown: it did not answer.`;
-  return (running.length === 0 ? 'Nothing: none was seen running.' : 'Ask status about one with its id, or stop it with kill.') + unseen;
+  const more = running.length > maxRunning ? ` ${running.length - maxRunning} more run: they are listed as these end.` : '';
+  return (running.length === 0 ? 'Nothing: none was seen running.' : 'Ask status about one with its id, or stop it with kill.') + more + unseen;
 }
 
 function summary(record: OperationRecord): Record<string, unknown> {
