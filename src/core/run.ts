@@ -213,7 +213,7 @@ export function createRun(deps: RunDeps): (request: RunRequest, caller: Caller) 
     const ended = record.outcome !== null;
     if (record.wait === 'waiting') moveWait(operation, ended ? 'answered' : 'detached');
     await store.put(record);
-    if (ended && operation.unsentError instanceof LeashError) throw operation.unsentError;
+    if (ended && operation.unsentError !== null) throw operation.unsentError;
     return ended ? { kind: 'ended', record, documents: operation.documents } : { kind: 'detached', record, documents: [] };
   }
 }

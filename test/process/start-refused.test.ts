@@ -1,0 +1,128 @@
+/** What stops the start: it is named, the exit code is 2, stdout stays empty, and no secret is repeated. */
+import { spawnSync } from 'node:child_process';
+import { describe, expect, it } from 'vitest';
+import { ConfigError, loadConfig } from '../../src/config/load.js';
+import { type OptionName, optionRows } from '../../src/config/options.js';
+import { programPath } from '../support/server.js';
+
+/** A value that each option refuses, and one that is only beyond its bounds. */
+const badValues: Record<OptionName, string[]> = {
+  uri: ['nonsense', 'mongodb://'],
+  demo: ['maybe'],
+  maxTimeMS: ['soon', '0', '-1', '1.5', '2147483648'],
+  maxTimeMSCeiling: ['soon', '0', '2147483648'],
+  deadlineGraceMs: ['soon', '-1'],
+  waitMs: ['soon', '-1'],
+  verifyMs: ['soon', '0'],
+  maxOperations: ['many', '0', '1001'],
+  maxQueued: ['many', '-1'],
+  limit: ['all', '0'],
+  maxLimit: ['all', '0'],
+  responseBytes: ['1MB', '1999'],
+  maxResponseBytes: ['1MB', '16777217'],
+  resultBytes: ['1MB', '0'],
+  storeBytes: ['1GB', '0'],
+  retentionMs: ['1h', '0'],
+  shutdownMs: ['soon', '0'],
+  readPreference: ['sideways', 'Primary'],
+  denyDiskUse: ['maybe'],
+  allowWrites: ['maybe', 'yes'],
+  allowJs: ['maybe'],
+  allowInternal: ['maybe'],
+  allowStage: ['match', '$'],
+  logLevel: ['loud', 'INFO'],
+};
+const options = Object.entries(badValues) as [OptionName, string[]][];
+
+function start(args: string[], env: Record<string, string> = {}): { code: number | null; stdout: string; stderr: string } {
+  const clean = Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^(MONGO_LEASH|MDB_MCP)_/.test(name)));
+  // A start that is not refused ends by the end of stdin, with exit code 0.
+  const { status, stdout, stderr } = spawnSync(process.execPath, [programPath, ...args], { env: { ...clean, ...env }, input: '', encoding: 'utf8', timeout: 20_000 });
+  return { code: status, stdout, stderr };
+}
+
+describe('a bad value of an option', () => {
+  it('is tried here for every option that there is', () => {
+    expect(Object.keys(badValues).sort()).toEqual(Object.keys(optionRows).sort());
+  });
+
+  it.each(options)('of %s stops the program, which names it', (name, [bad = '']) => {
+    const row = optionRows[name];
+    const isSwitch = !('value' in row);
+    const { code, stdout, stderr } = isSwitch ? start([], { [row.env]: bad }) : start([`--${row.flag}`, bad]);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+    expect(stderr).toContain(isSwitch ? row.env : `--${row.flag}`);
+  });
+
+  it.each(options.filter(([name]) => name !== 'uri').flatMap(([name, values]) => values.map((value) => [name, value] as const)))('%s as %j is refused from the environment, by the name of the variable', (name, value) => {
+    const read = () => loadConfig({}, { [optionRows[name].env]: value });
+    expect(read).toThrow(ConfigError);
+    expect(read).toThrow(optionRows[name].env);
+  });
+
+  it.each([
+    [['--max-time-ms', '5000', '--max-time-ms-ceiling', '4000'], '--max-time-ms-ceiling'],
+    [['--limit', '500', '--max-limit', '400'], '--max-limit'],
+    [['--response-bytes', '5000', '--max-response-bytes', '4000'], '--max-response-bytes'],
+    [['--demo', '--uri', 'mongodb://127.0.0.1/'], '--demo'],
+  ])('%j do not go together', (args, named) => {
+    const { code, stdout, stderr } = start(args);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+    expect(stderr).toContain(named);
+  });
+});
+
+describe('a command line that is not understood', () => {
+  it.each([
+    [['--no-such-option'], '--no-such-option'],
+    [['--max-time', '5'], '--max-time'],
+    [['serve', '--frobnicate=1'], '--frobnicate'],
+    [['--max-time-ms'], '--max-time-ms'],
+    [['extra'], 'extra'],
+    [['serve', 'extra'], 'extra'],
+    [['--allow-js', 'true'], 'true'],
+  ])('%j stops the program, which names it', (args, named) => {
+    const { code, stdout, stderr } = start(args);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+    expect(stderr).toContain(named);
+  });
+});
+
+describe('a connection string that cannot be used stops the program, which says where it came from', () => {
+  const unusable = [
+    'localhost:27017',
+    'http://127.0.0.1/',
+    'mongodb://',
+    'mongodb://user:p@ss/word@127.0.0.1/',
+    'mongodb://127.0.0.1/?noSuchOption=1',
+    'mongodb://127.0.0.1/?tls=perhaps',
+    'mongodb://127.0.0.1/?authMechanism=MAGIC',
+    'mongodb://127.0.0.1,127.0.0.2/?directConnection=true',
+  ];
+  it.each(unusable)('%s', (uri) => {
+    const { code, stdout, stderr } = start([], { MONGO_LEASH_URI: uri });
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+    expect(stderr).toMatch(/^mongo-leash: MONGO_LEASH_URI: .*connection string/m);
+  });
+
+  it('from the variable of the stock server, and from the command line', () => {
+    expect(start([], { MDB_MCP_CONNECTION_STRING: 'nonsense' })).toMatchObject({ code: 2, stderr: expect.stringMatching(/^mongo-leash: MDB_MCP_CONNECTION_STRING: /m) });
+    expect(start(['--uri', 'nonsense'])).toMatchObject({ code: 2, stderr: expect.stringMatching(/^mongo-leash: --uri: /m) });
+  });
+});
+
+describe('a secret is not repeated', () => {
+  const secret = 's3cr3tPassword';
+  const strings = [`mongodb://user:${secret}@x@host/`, `Mongdb://user:${secret}@host/`, `user:x@${secret}@host`];
+  it.each(strings.flatMap((uri) => [[uri], ['serve', uri], [`--url=${uri}`], [`--allow-stage=${uri}`]]).map((args) => [args] as const))('of a command line that is refused: %j', (args) => {
+    const { code, stdout, stderr } = start([...args]);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+    expect(stderr).not.toContain(secret);
+  });
+
+  it.each([`mongodb://user:p@${secret}/x@host/`, `mongodb://user:p@x?${secret}@host/`, `mongodb://user:${secret}@host/?authMechanism=${secret}`])('of a connection string that is refused: %s', (uri) => {
+    const { code, stdout, stderr } = start([`--uri=${uri}`]);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+    expect(stderr).not.toContain(secret);
+  });
+});
