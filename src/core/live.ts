@@ -27,7 +27,7 @@ export interface LiveOperation {
   readonly concluded: Deferred<void>;
   killTask: KillTask | null;
   /** Why nothing was sent, where an error was the reason. */
-  unsentError: unknown;
+  unsentError: Error | null;
   cancelDeadline: () => void;
   documents: Uint8Array[];
 }

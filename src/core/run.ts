@@ -164,7 +164,7 @@ export function createRun(deps: RunDeps): (request: RunRequest, caller: Caller) 
     // Of one that was asked to stop, that is the reason, whatever error it ended with.
     if (operation.record.cause !== null) return;
     operation.record.error = { message: messageOf(error) };
-    operation.unsentError = error;
+    operation.unsentError = error instanceof Error ? error : new Error(messageOf(error));
   }
 
   function takeEnd(operation: LiveOperation, ended: ExecutionEnd): void {
