@@ -117,7 +117,8 @@ export function createKiller(deps: { deployment: Deployment; watch: Watch; clock
     async function killHit(node: string, look: Pick<Extract<Fact, { kind: 'seen' }>, 'process'>, { tag, sighting }: Hit): Promise<void> {
       // A second kill of what is dying already only adds load.
       if (tag.operationId !== record.operationId || sighting.killPending) return;
-      addFact(operation.facts, { kind: 'kill_sent', t: clock.now(), node, process: look.process });
+      const sentAt = clock.now();
+      addFact(operation.facts, { kind: 'kill_sent', t: sentAt, node, process: look.process });
       const reply = await deployment.kill(node, sighting);
       operation.killsSent.push({
         at: clock.iso(),
@@ -126,7 +127,7 @@ export function createKiller(deps: { deployment: Deployment; watch: Watch; clock
         target: shown(sighting.kind === 'idle_cursor' ? sighting.cursorId : sighting.opid),
         ...(reply.error === undefined ? {} : { error: reply.error }),
       });
-      if (reply.refused) addFact(operation.facts, { kind: 'kill_refused', t: clock.now(), node });
+      if (reply.error !== undefined) addFact(operation.facts, { kind: reply.refused ? 'kill_refused' : 'kill_failed', t: clock.now(), node, sentAt });
     }
   }
 

@@ -74,6 +74,10 @@ export interface RunDeps {
 
 /** How long a call that is over waits for proof of the operation's end before it answers what is known, in milliseconds. */
 const settleMs = 2_000;
+/** When an operation that has not ended is looked at for the first time, in milliseconds after it was sent. */
+const firstLookMs = 250;
+/** How long after a look without an answer the next one begins, in milliseconds. */
+const lookAgainMs = 500;
 /** How long a handover waits for its look, in milliseconds. */
 const handoverLookMs = 1_000;
 
@@ -144,9 +148,11 @@ export function createRun(deps: RunDeps): (request: RunRequest, caller: Caller) 
 
   async function execute(operation: LiveOperation, request: RunRequest, write: PreparedWrite | null): Promise<void> {
     const { record, facts } = operation;
+    let cancelFirstLook: () => void = () => undefined;
     const execution = deployment.aggregate({ ...request.aggregate, comment: record.tag }, {
       sent(node) {
         addFact(facts, { kind: 'sent', t: clock.now(), node });
+        if (record.sentAt === null) cancelFirstLook = clock.after(firstLookMs, () => void lookAt(operation));
         record.sentAt ??= clock.iso();
         record.node = node;
         log.debug({ operationId: record.operationId, requestId: record.requestId, node }, 'operation sent');
@@ -155,8 +161,19 @@ export function createRun(deps: RunDeps): (request: RunRequest, caller: Caller) 
     operation.execution = execution;
     operation.documents = execution.documents;
     const ended = await execution.ended;
+    cancelFirstLook();
     if (write !== null) await describeEffects(deployment, write, ended);
     takeEnd(operation, ended);
+  }
+
+  /** Seen once, its absence can be proof later; what no look has ever seen stays unknown when its reply does not come. */
+  async function lookAt(operation: LiveOperation): Promise<void> {
+    while (operation.record.outcome === null && clock.now() < operation.deadlineAt) {
+      const looks = await watch.look(nodesOf(operation, deployment.nodes()));
+      for (const look of looks) addLook(operation, look);
+      if (looks.every(({ ok }) => ok)) return;
+      await pause(clock, lookAgainMs, operation.concluded.promise);
+    }
   }
 
   function takeUnsent(operation: LiveOperation, error: unknown): void {
@@ -197,8 +214,7 @@ export function createRun(deps: RunDeps): (request: RunRequest, caller: Caller) 
         addFact(facts, { kind: 'call_over', t });
         // Its answer cannot come any more: a read is of no use to anyone, a write is left to finish or to its deadline.
         if (!operation.writes) killer.kill(operation, 'connection_lost');
-        // Seen now, its absence can be proof later: what no look has ever seen stays unknown.
-        else void watch.look(nodesOf(operation, deployment.nodes())).then((looks) => { for (const look of looks) addLook(operation, look); });
+        else void lookAt(operation);
     }
   }
 

@@ -148,11 +148,17 @@ function isLastOnNode(sightings: readonly Seen[], at: number): boolean {
   return !sightings.slice(at + 1).some((later) => later.node === sightings[at]?.node);
 }
 
-/** Whether a kill of ours went to what this last look found, or an earlier one was still pending in it. */
+/**
+ * Whether a kill of ours went to what this last look found, or an earlier one was still pending in it. One that was
+ * refused has killed nothing, and one that nobody knows to have come through only where the look shows it as pending.
+ */
 function wasKilled(facts: readonly Fact[], last: Seen): boolean {
-  return facts.some(
-    (fact) => fact.kind === 'kill_sent' && fact.node === last.node && sameProcess(fact.process, last.process) && (fact.t >= last.startedAt || last.sighting.killPending),
-  );
+  const refused = new Set(facts.map((fact) => (fact.kind === 'kill_refused' ? fact.sentAt : null)));
+  const failed = new Set(facts.map((fact) => (fact.kind === 'kill_failed' ? fact.sentAt : null)));
+  return facts.some((fact) => {
+    if (fact.kind !== 'kill_sent' || fact.node !== last.node || !sameProcess(fact.process, last.process) || refused.has(fact.t)) return false;
+    return last.sighting.killPending || (fact.t >= last.startedAt && !failed.has(fact.t));
+  });
 }
 
 type AbsenceProof = { kind: 'proven' } | { kind: 'restarted' } | { kind: 'other_process' } | { kind: 'more_looks'; empty: number };

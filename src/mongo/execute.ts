@@ -150,7 +150,10 @@ function openCursor(client: MongoClient, request: AggregateRequest, base: Aggreg
   };
   const pipeline = writes ? (request.pipeline as Document[]) : [...(request.pipeline as Document[]), { $limit: limit + 1 }];
   const db = client.db(on.db);
-  return on.coll === null ? db.aggregate(pipeline, options) : db.collection(on.coll).aggregate(pipeline, options);
+  const cursor = on.coll === null ? db.aggregate(pipeline, options) : db.collection(on.coll).aggregate(pipeline, options);
+  // The driver gives the signal to the first command alone: a getMore on a connection that went silent could never be given up.
+  Object.assign((cursor as unknown as { cursorOptions: object }).cursorOptions, { signal: base.signal });
+  return cursor;
 }
 
 function isExhausted(cursor: AggregationCursor): boolean {

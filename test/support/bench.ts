@@ -14,7 +14,6 @@ export interface Bench {
   /** The connection that carried an operation last. */
   dataWire(id: string): Wire;
   controlWires(): Wire[];
-  /** Ends the engine, and holds what the database still has of it against nothing. */
   close(): Promise<void>;
 }
 
@@ -24,7 +23,7 @@ export interface BenchSite {
   witness: MongoClient;
   /** A proxy and an engine of their own, closed and checked by `settle`. */
   bench(options?: EngineOptions): Promise<Bench>;
-  /** For `afterEach`: closes what the test has opened. */
+  /** For `afterEach`: closes what the test has opened, and holds what the database still has of it against nothing. */
   settle(): Promise<void>;
   stop(): Promise<void>;
 }
@@ -52,6 +51,9 @@ export async function startSite(options: TestMongoOptions = {}): Promise<BenchSi
     },
     async settle() {
       for (const bench of benches.splice(0)) await bench.close();
+      // What a wire that was cut on one side only left behind is the proxy's, and ends with it.
+      await eventually('no connection of an engine is left', async () => (await connections(witness)).length === 0);
+      expect(await tagged(witness)).toEqual([]);
     },
     stop: () => mongo.stop(),
   };
@@ -77,9 +79,6 @@ async function startBench(host: string, witness: MongoClient, options?: EngineOp
     async close() {
       await engine.close();
       await proxy.close();
-      // What a wire that was cut on one side only left behind is the proxy's, and ends with it.
-      await eventually('no connection of the engine is left', async () => (await connections(witness)).length === 0);
-      expect(await tagged(witness)).toEqual([]);
     },
   };
 }

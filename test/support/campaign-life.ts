@@ -28,6 +28,8 @@ export interface Lived {
   load: Load;
   id: string;
   startedAt: number;
+  /** When it was asked to stop for the first time, by whatever is ours. */
+  askedToStopAt: number | null;
   reports: Report[];
   /** An error that an answer was, other than what the fault explains. */
   errors: string[];
@@ -51,7 +53,7 @@ export async function playLife(life: Life, stage: Stage): Promise<Lived> {
   const load = loadOf(life, wave);
   const started = engine.run(load.spec);
   wires.expect(started.id, life.fault);
-  const lived: Lived = { life, load, id: started.id, startedAt: performance.now(), reports: [], errors: [], strangerKilled: false, foreignKilled: false };
+  const lived: Lived = { life, load, id: started.id, startedAt: performance.now(), askedToStopAt: null, reports: [], errors: [], strangerKilled: false, foreignKilled: false };
   const answered = started.answer.then(
     ({ record }) => { hear(lived, 'run', { record, verdict: null }); },
     (error: unknown) => { lived.errors.push(`run: ${String(error)}`); },
@@ -63,6 +65,9 @@ export async function playLife(life: Life, stage: Stage): Promise<Lived> {
 async function play(act: Act, lived: Lived, { engine, foreign, observer, witness }: Stage, cancel: () => void): Promise<void> {
   // An act at 0 comes before anything is sent: not even one turn of the event loop later.
   if (act.at > 0) await delay(act.at);
+  // A call that was answered, if only with a handle, has nothing to cancel any more.
+  const stops = act.do === 'kill' || (act.do === 'cancel' && !lived.reports.some(({ from }) => from === 'run'));
+  if (stops) lived.askedToStopAt ??= performance.now();
   switch (act.do) {
     case 'cancel':
       cancel();

@@ -36,6 +36,9 @@ export function loadOf({ kind, workMs, maxTimeMS, waitMs, index }: Life, wave: n
     case 'limited':
       // About 2,000 documents in a millisecond, and a place to stop after each.
       return reads({ collection: 'things', pipeline: [...times('a', 1_000), ...times('b', Math.ceil(workMs / 10)), { $group: { _id: null, count: { $sum: 1 } } }] }, 1);
+    case 'overdue':
+      // JavaScript does not heed the server's time limit: only our own deadline ends it.
+      return reads({ collection: 'one', pipeline: [{ $match: { $expr: js('sleep(10000);return true') } }] }, 1);
     case 'sleep':
       return reads({ collection: 'one', pipeline: [{ $match: { $expr: js(`sleep(${workMs});return true`) } }] }, 1);
     case 'busy':

@@ -2,7 +2,7 @@
 
 import { type Random, randomFrom } from './random.js';
 
-export const lifeKinds = ['quick', 'scan', 'sleep', 'busy', 'lookup', 'batches', 'merge', 'out', 'limited'] as const;
+export const lifeKinds = ['quick', 'scan', 'sleep', 'busy', 'lookup', 'batches', 'merge', 'out', 'limited', 'overdue'] as const;
 export type LifeKind = (typeof lifeKinds)[number];
 
 export type Act =
@@ -73,7 +73,7 @@ function life(random: Random, index: number): Life {
     kind,
     startAt: random.int(0, startsWithinMs),
     workMs,
-    maxTimeMS: kind === 'limited' ? random.int(20, 500) : random.int(2_500, 4_000),
+    maxTimeMS: kind === 'limited' || kind === 'overdue' ? random.int(20, 500) : random.int(2_500, 4_000),
     waitMs: random.pick([0, 50, 20_000]),
     fault: wireFault(random),
     acts: acts(random, workMs),

@@ -20,6 +20,8 @@ export interface WaveResult {
   ends: Record<string, number>;
   /** Reads that were called stopped by their absence, and that the server notes as ended well: nobody can know, and it is counted. */
   stoppedButEnded: number;
+  /** What was left unknown, and why. */
+  unknown: string[];
   looks: number;
   elapsedMs: number;
 }
@@ -46,6 +48,7 @@ export async function playWave(site: Pick<BenchSite, 'host' | 'witness'>, watchi
 
   const ends: Record<string, number> = {};
   let stoppedButEnded = 0;
+  const unknown: string[] = [];
   for (const each of lived) {
     const notes = await profiled(witness, each.id);
     const call = engine.calls.get(each.id);
@@ -62,6 +65,7 @@ export async function playWave(site: Pick<BenchSite, 'host' | 'witness'>, watchi
     const last = each.reports.at(-1);
     const end = last?.outcome ?? last?.verdict ?? 'not_found';
     ends[end] = (ends[end] ?? 0) + 1;
+    if (last !== undefined && last.outcome === null) unknown.push(`${each.life.kind}, ${JSON.stringify(each.life.fault)}, seen ${observer.seen.get(each.id)?.looks ?? 0} times, call ${call?.end?.kind ?? 'open'}: ${last.reason}`);
     if (last?.outcome === 'killed' && last.server === 'not_seen' && notes.length > 0 && notes.every(({ errCode }) => errCode === null)) stoppedButEnded += 1;
   }
 
@@ -72,7 +76,7 @@ export async function playWave(site: Pick<BenchSite, 'host' | 'witness'>, watchi
   await eventually('no connection is left', async () => (await connections(witness)).length === 0).catch((error: unknown) => problems.push(String(error)));
   await observer.stop();
   for (const { load } of lived) if (load.target !== null) await witness.db('app').collection(load.target.name).drop();
-  return { seed, lives, problems, ends, stoppedButEnded, looks: observer.looks(), elapsedMs: Math.round(performance.now() - startedAt) };
+  return { seed, lives, problems, ends, stoppedButEnded, unknown, looks: observer.looks(), elapsedMs: Math.round(performance.now() - startedAt) };
 }
 
 /** Closes the engine, and says what the database still has of it. */
@@ -86,8 +90,10 @@ async function leftAfter(witness: MongoClient, { engine, proxy }: { engine: Engi
   // That the driver asks for the end of a session is seen on its way: mongod keeps no list of sessions that were ended.
   const alive = [...engine.sessions].filter((id) => !engine.brokenSessions().has(id));
   const ended = new Set<string>();
+  // A connection that was cut while it idled may be the one that is asked, and nobody learns of it.
+  const unreliable = proxy.wires().some((wire) => wire.kind === 'data' && wire.wasCut);
   proxy.onClientBytes((_wire, text) => { if (text.includes('endSessions')) for (const id of alive) if (text.includes(Buffer.from(id, 'hex').toString('latin1'))) ended.add(id); });
   await engine.close();
-  await eventually('all sessions are ended', () => ended.size === alive.length).catch(() => problems.push(`${alive.length - ended.size} of ${alive.length} sessions were not ended`));
+  if (!unreliable) await eventually('all sessions are ended', () => ended.size === alive.length).catch(() => problems.push(`${alive.length - ended.size} of ${alive.length} sessions were not ended`));
   return problems;
 }

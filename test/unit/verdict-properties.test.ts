@@ -19,7 +19,8 @@ const shape: fc.Arbitrary<Shape> = fc.oneof(
   { weight: 8, arbitrary: fc.record({ node, process }).map((of): Shape => (t) => ({ kind: 'absent', startedAt: t, endedAt: t + 0.5, ...of })) },
   node.map((at): Shape => (t) => ({ kind: 'no_answer', startedAt: t, endedAt: t + 0.5, node: at, reason: 'x' })),
   { weight: 3, arbitrary: fc.record({ node, process }).map((of): Shape => (t) => ({ kind: 'kill_sent', t, ...of })) },
-  node.map((at): Shape => (t) => ({ kind: 'kill_refused', t, node: at })),
+  node.map((at): Shape => (t) => ({ kind: 'kill_refused', t, node: at, sentAt: t - 1 })),
+  node.map((at): Shape => (t) => ({ kind: 'kill_failed', t, node: at, sentAt: t - 1 })),
 );
 const unanswered = fc.array(shape, { maxLength: 40 }).map((shapes) => shapes.map((make, t) => make(t)));
 const kinds = fc.record({ writes: fc.boolean(), foreign: fc.boolean() });

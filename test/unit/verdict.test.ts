@@ -21,7 +21,8 @@ const seen = (t: number, sighting: Partial<Sighting> = {}, on = process): Fact =
 const absent = (t: number, on = process): Fact => ({ kind: 'absent', startedAt: t, endedAt: t + 0.5, node, process: on });
 const noAnswer = (t: number): Fact => ({ kind: 'no_answer', startedAt: t, endedAt: t + 0.5, node, reason: 'timed out' });
 const killSent = (t: number, on = process): Fact => ({ kind: 'kill_sent', t, node, process: on });
-const killRefused = (t: number): Fact => ({ kind: 'kill_refused', t, node });
+const killRefused = (t: number): Fact => ({ kind: 'kill_refused', t, node, sentAt: t - 1 });
+const killFailed = (t: number): Fact => ({ kind: 'kill_failed', t, node, sentAt: t - 1 });
 
 describe('when the reply of the call has come', () => {
   it.each([11601, 237, 43])('an interrupt (%i) after our kill is stopped, killed by us', (code) => {
@@ -119,7 +120,16 @@ describe('when the reply has not come', () => {
     const facts = [sent(1), latched(2), callOver(2), seen(3), killSent(4), killRefused(5)];
     expect(judge(facts, read).verdict).toBe('pending');
     expect(judge([...facts, seen(6)], read)).toMatchObject({ verdict: 'refused', server: 'running', outcome: null });
-    expect(judge([...facts, absent(6), absent(7)], read).verdict).toBe('stopped');
+  });
+  it('what is absent after a refused kill has not been stopped by it: it is gone', () => {
+    const facts = [sent(1), latched(2), callOver(2), seen(3), killSent(4), killRefused(5)];
+    expect(judge([...facts, absent(6), absent(7)], read)).toMatchObject({ verdict: 'gone', outcome: 'lost', by: null });
+    expect(judge([...facts, seen(6), killSent(7), absent(8), absent(9)], read)).toMatchObject({ verdict: 'stopped', outcome: 'killed', by: 'us' });
+  });
+  it('a kill that nobody knows to have come through stops nothing, unless a look shows it as pending', () => {
+    const facts = [sent(1), latched(2), callOver(2), seen(3), killSent(4), killFailed(5)];
+    expect(judge([...facts, absent(6), absent(7)], read)).toMatchObject({ verdict: 'gone', outcome: 'lost', by: null });
+    expect(judge([...facts, seen(6, { killPending: true }), absent(8), absent(9)], read)).toMatchObject({ verdict: 'stopped', outcome: 'killed', by: 'us' });
   });
   it.each([
     [{ waitingForLock: true }, 'waiting_for_lock'],
