@@ -25,7 +25,7 @@ await main(async () => {
   const env = await setUp();
   say(`campaign of ${lives} lives from seed ${seed}; a wave that fails says how to play it again`);
   // Progress goes straight through: one line a wave.
-  return await runNode(['node_modules/vitest/vitest.mjs', 'run', '--disable-console-intercept', 'test/faults/campaign.test.ts'], {
+  return await runNode(['node_modules/vitest/vitest.mjs', 'run', '--disable-console-intercept=true', 'test/faults/campaign.test.ts'], {
     env: { ...env, CAMPAIGN_LIVES: lives, CAMPAIGN_SEED: seed },
   });
 });

@@ -105,8 +105,17 @@ export interface Profiled {
 
 /** What the server wrote down of one operation, in its order. A getMore that finds no cursor is not written down. */
 export async function profiled(witness: MongoClient, id: string): Promise<Profiled[]> {
-  const rows = await witness.db('app').collection('system.profile').find({ 'command.comment': { $regex: `^mongo-leash\\.1\\.\\w+\\.${id}\\.` } }).sort({ $natural: 1 }).toArray();
-  return rows.map((row) => ({ op: String(row['op']), errCode: (row['errCode'] as number | undefined) ?? null }));
+  return (await notes(witness, id)).map((row) => ({ op: String(row['op']), errCode: (row['errCode'] as number | undefined) ?? null }));
+}
+
+/** Whether the server notes that it came to its own end: no error, and no cursor left to kill. */
+export async function endedWell(witness: MongoClient, id: string): Promise<boolean> {
+  const last = (await notes(witness, id)).at(-1);
+  return last?.['errCode'] === undefined && last?.['cursorExhausted'] === true;
+}
+
+async function notes(witness: MongoClient, id: string): Promise<Document[]> {
+  return await witness.db('app').collection('system.profile').find({ 'command.comment': { $regex: `^mongo-leash\\.1\\.\\w+\\.${id}\\.` } }).sort({ $natural: 1 }).toArray();
 }
 
 /** Sleeps in the database, for one document of `app.one`. `maxTimeMS` does not end it. */

@@ -83,7 +83,7 @@ async function play(act: Act, lived: Lived, { engine, foreign, observer, witness
       return;
     case 'foreign_kill':
       lived.foreignKilled = true;
-      await ask(lived, 'foreign_kill', () => foreign.kill(lived.id));
+      await ask(lived, 'foreign_kill', () => foreign.kill(lived.id, 5_000));
       return;
     case 'stranger_kill': {
       const row = observer.seen.get(lived.id)?.last;

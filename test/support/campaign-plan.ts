@@ -74,7 +74,7 @@ function life(random: Random, index: number): Life {
     startAt: random.int(0, startsWithinMs),
     workMs,
     maxTimeMS: kind === 'limited' || kind === 'overdue' ? random.int(20, 500) : random.int(2_500, 4_000),
-    waitMs: random.pick([0, 50, 20_000]),
+    waitMs: random.pick([0, 50, 6_000]),
     fault: wireFault(random),
     acts: acts(random, workMs),
   };
@@ -88,7 +88,7 @@ function acts(random: Random, workMs: number): Act[] {
     const at = moment();
     list.push(random.weighted<Act>([
       [4, { at, do: 'cancel' }],
-      [6, { at, do: 'kill', count: random.pick([1, 1, 2, 3]), waitMs: random.pick([0, 100, 10_000, 10_000]) }],
+      [6, { at, do: 'kill', count: random.pick([1, 1, 2, 3]), waitMs: random.pick([0, 100, 5_000, 5_000]) }],
       [1, { at, do: 'status' }],
       [1, { at, do: 'operations' }],
       [2, { at, do: 'stranger_kill' }],

@@ -1,7 +1,7 @@
 /** A campaign: waves of random lives on a real mongod behind a proxy, each held against an observer of its own. */
 
 import type { MongoClient } from 'mongodb';
-import { type BenchSite, connections, profileTagged, profiled } from './bench.js';
+import { type BenchSite, connections, endedWell, profileTagged, profiled } from './bench.js';
 import { judgeLife } from './campaign-judge.js';
 import { type Lived, type Stage, ask, playLife } from './campaign-life.js';
 import { startObserver } from './campaign-observer.js';
@@ -43,7 +43,7 @@ export async function playWave(site: Pick<BenchSite, 'host' | 'witness'>, watchi
 
   const lived = await Promise.all(wave.lives.map((life) => playLife(life, stage)));
   wires.lift();
-  await Promise.all(lived.map((each) => ask(each, 'last', () => engine.kill(each.id, 8_000))));
+  await Promise.all(lived.map((each) => ask(each, 'last', () => engine.kill(each.id, 5_000))));
   await observer.nextLooks(3);
 
   const ends: Record<string, number> = {};
@@ -60,13 +60,13 @@ export async function playWave(site: Pick<BenchSite, 'host' | 'witness'>, watchi
       profiled: notes,
       written: each.load.target === null ? null : await witness.db('app').collection(each.load.target.name).countDocuments(),
       controlFaults: wave.control.length > 0,
-      wireWasCut: proxy.wires().some((wire) => wire.wasCut && wire.carried(each.id)),
+      wireWasCut: wireWasCut(proxy, each.id),
     }));
     const last = each.reports.at(-1);
     const end = last?.outcome ?? last?.verdict ?? 'not_found';
     ends[end] = (ends[end] ?? 0) + 1;
     if (last !== undefined && last.outcome === null) unknown.push(`${each.life.kind}, ${JSON.stringify(each.life.fault)}, seen ${observer.seen.get(each.id)?.looks ?? 0} times, call ${call?.end?.kind ?? 'open'}: ${last.reason}`);
-    if (last?.outcome === 'killed' && last.server === 'not_seen' && notes.length > 0 && notes.every(({ errCode }) => errCode === null)) stoppedButEnded += 1;
+    if (last?.outcome === 'killed' && last.server === 'not_seen' && await endedWell(witness, each.id)) stoppedButEnded += 1;
   }
 
   problems.push(...await strangers.check());
@@ -77,6 +77,12 @@ export async function playWave(site: Pick<BenchSite, 'host' | 'witness'>, watchi
   await observer.stop();
   for (const { load } of lived) if (load.target !== null) await witness.db('app').collection(load.target.name).drop();
   return { seed, lives, problems, ends, stoppedButEnded, unknown, looks: observer.looks(), elapsedMs: Math.round(performance.now() - startedAt) };
+}
+
+/** Of a connection that was cut while it idled, the driver learns when it writes to it: those bytes come nowhere. */
+function wireWasCut(proxy: TcpProxy, id: string): boolean {
+  const carriers = proxy.wires().filter((wire) => wire.carried(id));
+  return carriers.length === 0 || carriers.some((wire) => wire.wasCut);
 }
 
 /** Closes the engine, and says what the database still has of it. */

@@ -61,6 +61,27 @@ it('what was sent and never seen and not answered is never final', () => {
   );
 });
 
+it('while the reply of its call can still come, nothing is final but that the server process was replaced', () => {
+  fc.assert(
+    fc.property(unanswered, fc.boolean(), (facts, writes) => {
+      const inFlight = facts.filter((fact) => fact.kind !== 'call_over');
+      const { verdict, reason } = judge([{ kind: 'sent', t: -1, node: 'a:1' }, ...inFlight], { writes, foreign: false });
+      if (isFinal(verdict)) expect({ verdict, reason }).toEqual({ verdict: 'gone', reason: expect.stringContaining('replaced by another one') as string });
+    }),
+    runs,
+  );
+});
+
+it('a kill that was refused or lost is never what stopped an operation', () => {
+  fc.assert(
+    fc.property(unanswered, kinds, (facts, operation) => {
+      const inVain = facts.flatMap((fact): Fact[] => (fact.kind === 'kill_sent' ? [fact, { kind: 'kill_refused', t: fact.t + 0.1, node: fact.node, sentAt: fact.t }] : [fact]));
+      expect(judge(inVain, operation).verdict).not.toBe('stopped');
+    }),
+    runs,
+  );
+});
+
 it('while the last look at a node sees it, nothing is final and no outcome is given', () => {
   fc.assert(
     fc.property(unanswered, kinds, node, process, (facts, operation, at, on) => {
