@@ -47,7 +47,7 @@ async function main() {
   say('mongo-leash demo');
   const embedded = await startEmbedded();
   const witness = await new MongoClient(embedded.uri, { appName: 'witness' }).connect();
-  const transport = new StdioClientTransport({ command: process.execPath, args: [program, 'serve', '--allow-js', '--log-level', 'warn'], env: { ...process.env, MONGO_LEASH_URI: embedded.uri }, stderr: 'inherit' });
+  const transport = new StdioClientTransport({ command: process.execPath, args: [program, 'serve', '--allow-js', '--store', 'memory', '--log-level', 'warn'], env: { ...process.env, MONGO_LEASH_URI: embedded.uri }, stderr: 'inherit' });
   const client = new Client({ name: 'demo', version: '1.0.0' });
   const proven = [];
   try {

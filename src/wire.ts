@@ -6,7 +6,8 @@ import type { Server } from '@modelcontextprotocol/server';
 import type { Config } from './config/options.js';
 import { systemClock } from './core/clock.js';
 import { type Leash, createLeash } from './core/leash.js';
-import type { Deployment, Log } from './core/ports.js';
+import { createLivenessOf } from './core/liveness.js';
+import type { Clock, Deployment, Liveness, Log, Store } from './core/ports.js';
 import { checkViews } from './core/view-policy.js';
 import { LeashError } from './domain/errors.js';
 import { encodeId, idLengths } from './domain/ids.js';
@@ -15,12 +16,17 @@ import { createRedactor } from './domain/redact.js';
 import { createMcpServer } from './mcp/server.js';
 import { parseConnectionString } from './mongo/connection-string.js';
 import { lazyDeployment } from './mongo/lazy.js';
-import { createMemoryStore } from './store/memory.js';
+import { createStore } from './store/create.js';
+import { describeInstance, probeProcess, readMachine } from './store/machine.js';
 
 export interface Wired {
   instance: string;
   leash: Leash;
   deployment: Deployment;
+  store: Store;
+  clock: Clock;
+  /** Whether the server process with this id, as it stands in tags, lives. */
+  livenessOf(instance: string): Promise<Liveness>;
   /** A server for one stdio connection. */
   createServer(): Server;
   redact(text: string): string;
@@ -34,16 +40,23 @@ const newId = (length: number) => encodeId(randomBytes(length), length);
 export function wire(config: Config, version: string, log: Log): Wired {
   const instance = newId(idLengths.instance);
   const clock = systemClock();
-  const redact = createRedactor(config.uri === undefined ? [] : [config.uri]);
-  const lazy = config.uri === undefined ? null : lazyDeployment({ connectionString: parseConnectionString(config.uri), instance, maxOperations: config.maxOperations }, clock, log);
+  const redact = createRedactor([config.uri, config.controlUri].filter((uri) => uri !== undefined));
+  const controlConnectionString = config.controlUri === undefined ? undefined : parseConnectionString(config.controlUri, 'controlUri');
+  const lazy = config.uri === undefined ? null : lazyDeployment({ connectionString: parseConnectionString(config.uri), controlConnectionString, instance, maxOperations: config.maxOperations }, clock, log);
   const deployment = lazy ?? unconfigured();
   const policy: PolicySettings = { allowWrites: config.allowWrites, allowJs: config.allowJs, allowInternal: config.allowInternal, extraStages: config.allowStage };
+  // An embedded database ends with the process, and nobody will ask for its records after that.
+  const store = createStore(config.demo ? { ...config, store: 'memory' } : config, clock, log);
+  const livenessOf = createLivenessOf({ store, here: readMachine(), probe: probeProcess });
   const leash = createLeash({
     deployment,
-    store: createMemoryStore({ retentionMs: config.retentionMs, maxResultBytes: config.storeBytes }, clock),
+    store,
     clock,
     log,
     instance,
+    self: describeInstance(instance, clock.iso()),
+    livenessOf,
+    sweepMode: config.sweep,
     newOperationId: () => newId(idLengths.operation),
     limits: { maxOperations: config.maxOperations, maxQueued: config.maxQueued, deadlineGraceMs: config.deadlineGraceMs },
     checkPolicy: (request) => checkViews(deployment, policy, request.namespaces),
@@ -54,6 +67,9 @@ export function wire(config: Config, version: string, log: Log): Wired {
     instance,
     leash,
     deployment,
+    store,
+    clock,
+    livenessOf,
     redact,
     load: async () => { await lazy?.load(); },
     createServer: () => createMcpServer({ leash, limits: config, policy, info: { name: 'mongo-leash', title: 'MongoDB on a leash', version }, log, redact, callerOf: () => caller }),
@@ -70,7 +86,10 @@ function unconfigured(): Deployment {
   return {
     ready: () => Promise.resolve().then(refuse),
     nodes: () => [],
+    hiddenMembers: () => ({ nodes: [], unknownBecause: null }),
+    setName: () => null,
     look: refuse,
+    survey: refuse,
     kill: refuse,
     killSessions: refuse,
     aggregate: refuse,

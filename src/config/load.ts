@@ -14,6 +14,8 @@ export interface LoadedConfig {
   config: Config;
   /** The option or variable that gave the connection string, for messages. */
   uriFrom: string;
+  /** The same for the control credentials. */
+  controlUriFrom: string;
   /** What the person who starts it should know, for the log. */
   warnings: string[];
 }
@@ -36,7 +38,8 @@ export function loadConfig(flags: Partial<Record<OptionName, unknown>>, env: Rea
   const loaded = config as unknown as Config;
   checkTogether(loaded);
   const uriFrom = flags.uri !== undefined ? '--uri' : isGiven(env[optionRows.uri.env]) || !isGiven(env[stockUriVariable]) ? optionRows.uri.env : stockUriVariable;
-  return { config: loaded, uriFrom, warnings: warningsFor(flags, env, uriFrom) };
+  const controlUriFrom = flags.controlUri === undefined ? optionRows.controlUri.env : `--${optionRows.controlUri.flag}`;
+  return { config: loaded, uriFrom, controlUriFrom, warnings: warningsFor(flags, env, uriFrom) };
 }
 
 /** An empty variable is what a client's `${VAR:-}` expands to: not given. */

@@ -4,9 +4,11 @@ import { z } from 'zod';
 
 /** The largest time limit that the server takes, and the longest timer that Node has. */
 const maxInt32 = 2_147_483_647;
-const integer = (min: number, max: number) => z.coerce.number({ error: 'must be an integer' }).int('must be an integer').min(min, `must be at least ${min}`).max(max, `must be at most ${max}`);
+/** Digits only: what else Number() takes (1e3, 0x10, nothing) is more likely a slip. */
+const digits = (value: unknown) => (typeof value === 'string' && !/^-?\d+(\.\d+)?$/.test(value.trim()) ? Number.NaN : value);
+const integer = (min: number, max: number) => z.preprocess(digits, z.coerce.number({ error: 'must be an integer' }).int('must be an integer').min(min, `must be at least ${min}`).max(max, `must be at most ${max}`));
 const milliseconds = (min = 1) => integer(min, maxInt32);
-const onOff = z.union([z.boolean(), z.enum(['true', 'false', '1', '0'], { error: 'must be true or false' })]).transform((value) => value === true || value === 'true' || value === '1');
+const onOff = z.union([z.boolean(), z.enum(['true', 'false', '1', '0'])], { error: 'must be true or false' }).transform((value) => value === true || value === 'true' || value === '1');
 const names = z
   .union([z.array(z.string()), z.string().transform((text) => text.split(',').map((name) => name.trim()).filter((name) => name !== ''))])
   .pipe(z.array(z.string().regex(/^\$[a-zA-Z]+$/, 'must be names of stages, as $name')));
@@ -31,6 +33,7 @@ const none = 'none';
 
 export const optionRows = {
   uri: row('uri', 'connection string', none, 'The database. Prefer the environment: a command line is visible to other users of the machine. MDB_MCP_CONNECTION_STRING is read too', z.string().min(1, 'must not be empty').optional()),
+  controlUri: row('control-uri', 'connection string', none, 'Other credentials for looks and kills on the same deployment; a kill is tried with those of the data first', z.string().min(1, 'must not be empty').optional()),
   demo: row('demo', undefined, 'false', 'Start an in-memory replica set with sample data and serve that', onOff),
   maxTimeMS: row('max-time-ms', 'ms', '300000', 'Time limit of an operation on the server (maxTimeMS), when a call names none', milliseconds()),
   maxTimeMSCeiling: row('max-time-ms-ceiling', 'ms', '3600000', 'The most that a call may ask for', milliseconds()),
@@ -45,6 +48,10 @@ export const optionRows = {
   maxResponseBytes: row('max-response-bytes', 'bytes', '1048576', 'The largest responseBytesLimit that a call may ask for', integer(2_000, 16_777_216)),
   resultBytes: row('result-bytes', 'bytes', '16777216', 'Bytes of documents that one operation reads and keeps', integer(1_024, 1_073_741_824)),
   storeBytes: row('store-bytes', 'bytes', '268435456', 'Bytes of documents kept of all operations; the oldest go first', integer(1_024, 17_179_869_184)),
+  store: row('store', 'kind', 'local', 'Where records and results are kept: local (in the state folder, shared by the servers of this user, there after a restart) or memory', z.enum(['local', 'memory'], { error: 'must be local or memory' })),
+  stateFolder: row('state-folder', 'folder', none, "Where the local store is; else the user's state folder of this system", z.string().min(1, 'must not be empty').optional()),
+  keepResults: row('keep-results', 'true or false', 'true', 'Whether the local store keeps documents; without, they stay in this process', onOff),
+  sweep: row('sweep', 'mode', 'kill', 'What becomes of operations whose server process on this machine is dead: kill, report (to the log) or off', z.enum(['kill', 'report', 'off'], { error: 'must be kill, report or off' })),
   retentionMs: row('retention-ms', 'ms', '3600000', 'How long the record and the documents of an ended operation are kept', milliseconds(1_000)),
   shutdownMs: row('shutdown-ms', 'ms', '4000', 'How long the end of the process may take to prove that everything stopped', milliseconds()),
   readPreference: row('read-preference', 'mode', none, 'Where reads go when a call does not say: primary, primaryPreferred, secondary, secondaryPreferred, nearest', z.enum(['primary', 'primaryPreferred', 'secondary', 'secondaryPreferred', 'nearest'], { error: 'must be primary, primaryPreferred, secondary, secondaryPreferred or nearest' }).optional()),
@@ -60,6 +67,7 @@ export type OptionName = keyof typeof optionRows;
 
 export interface Config {
   uri: string | undefined;
+  controlUri: string | undefined;
   demo: boolean;
   maxTimeMS: number;
   maxTimeMSCeiling: number;
@@ -74,6 +82,10 @@ export interface Config {
   maxResponseBytes: number;
   resultBytes: number;
   storeBytes: number;
+  store: 'local' | 'memory';
+  stateFolder: string | undefined;
+  keepResults: boolean;
+  sweep: 'kill' | 'report' | 'off';
   retentionMs: number;
   shutdownMs: number;
   readPreference: 'primary' | 'primaryPreferred' | 'secondary' | 'secondaryPreferred' | 'nearest' | undefined;

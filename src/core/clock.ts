@@ -13,9 +13,10 @@ export function systemClock(): Clock {
       if (Math.abs(current - offset) > 50) offset = current;
       return new Date(Math.round(offset + at)).toISOString();
     },
-    after(ms, call) {
+    after(ms, call, options) {
       // A longer timer than this fires at once in Node.
       const timer = setTimeout(call, Math.min(ms, 2_147_483_647));
+      if (options?.background === true) timer.unref();
       return () => {
         clearTimeout(timer);
       };

@@ -1,11 +1,15 @@
 /** Finds an operation by its id: in this process, in the store, or, with no record of it, by its tag in the database. */
 
 import type { OperationRecord } from '../domain/operation.js';
-import { principalHash } from '../domain/tag.js';
+import { type RequestId, decodeRequestId, principalHash } from '../domain/tag.js';
 import type { Caller } from './run.js';
+import type { Foreign } from './foreign.js';
 import { type LiveOperation, addLook, createLive } from './live.js';
-import type { Clock, Deployment, Hit, Look, Store } from './ports.js';
+import { hashedPrincipal, owns } from './owner.js';
+import type { Clock, Deployment, Hit, Liveness, Look, Store } from './ports.js';
 import type { Registry } from './registry.js';
+import type { Settle } from './settle.js';
+import { unseenRecord } from './unseen.js';
 import type { Watch } from './watch.js';
 
 export type Found =
@@ -21,36 +25,57 @@ export interface FindDeps {
   clock: Clock;
   registry: Registry;
   watch: Watch;
+  foreign: Foreign;
+  settle: Settle;
+  livenessOf(instance: string): Promise<Liveness>;
 }
 
 export interface Find {
   /** Others' operations are not found, in the same way as ones that do not exist. @throws LeashError unreachable */
-  find(operationId: string, caller: Pick<Caller, 'principal'>): Promise<Found>;
-  /** Follows an operation of this principal that another process runs, from the look that found it. */
-  adopt(hit: Hit, principal: string): LiveOperation;
+  find(operationId: string, caller: Pick<Caller, 'principal' | 'admin'>): Promise<Found>;
+  /** Follows an operation of this principal that another process runs, from the look that found it and the record that its process left. */
+  adopt(hit: Hit, principal: string, kept?: OperationRecord | null): LiveOperation;
 }
 
-export function createFind({ deployment, store, clock, registry, watch }: FindDeps): Find {
-  async function find(operationId: string, { principal }: Pick<Caller, 'principal'>): Promise<Found> {
+export function createFind({ deployment, store, clock, registry, watch, foreign, settle, livenessOf }: FindDeps): Find {
+  async function find(operationId: string, { principal, admin = false }: Pick<Caller, 'principal' | 'admin'>): Promise<Found> {
+    const mayHave = (record: OperationRecord | undefined | null) => record !== undefined && record !== null && (admin || owns(principal, record));
     const live = registry.get(operationId);
-    if (live !== null) return live.record.principal === principal ? { kind: 'live', operation: live } : nowhere([]);
-    const record = await store.get(operationId);
-    if (record !== null && record.principal !== principal) return nowhere([]);
-    if (record !== null && record.outcome !== null) return { kind: 'recorded', record };
+    if (live !== null && mayHave(live.record) && !(live.foreign && live.killTask === null)) return { kind: 'live', operation: live };
+    const kept = await store.get(operationId);
+    if (live !== null && mayHave(live.record)) {
+      if (kept === null || kept.outcome === null) return { kind: 'live', operation: live };
+      // The process that runs it has recorded its end meanwhile.
+      registry.forget(live);
+      return { kind: 'recorded', record: kept };
+    }
+    // Another principal's record goes on like none at all, through the same look, so that nobody can tell the two apart.
+    const record = mayHave(kept) ? kept : null;
+    // An administrator is told what the database says before what a record says.
+    // What only absence has proven is asked again: the database is the witness.
+    if (record !== null && record.outcome !== null && record.server !== 'not_seen' && !admin) return { kind: 'recorded', record };
     await deployment.ready();
     const looks = await watch.look(deployment.nodes());
-    const hit = looks.flatMap((look) => (look.ok ? look.hits : [])).find(({ tag }) => tag.operationId === operationId && tag.principal === principalHash(principal));
-    // A record without an outcome and no trace in the database: what became of it stays unknown.
-    if (hit === undefined) return record === null ? nowhere(looks) : { kind: 'recorded', record };
-    const adopted = adopt(hit, principal);
+    const hit = looks.flatMap((look) => (look.ok ? look.hits : [])).find(({ tag }) => tag.operationId === operationId && (admin || tag.principal === principalHash(principal)));
+    if (hit === undefined) return record === null ? nowhere(looks) : { kind: 'recorded', record: record.outcome === null ? await endOf(record, looks) : record };
+    const adopted = adopt(hit, record?.principal ?? (admin ? hashedPrincipal(hit.tag.principal) : principal), record);
     for (const look of looks) addLook(adopted, look);
     return { kind: 'live', operation: adopted };
   }
 
-  function adopt({ tag, sighting }: Hit, principal: string): LiveOperation {
+  /** A record without an outcome and no trace in the database: its process says how it ended, or is dead, or nobody knows. */
+  async function endOf(record: OperationRecord, looks: readonly Look[]): Promise<OperationRecord> {
+    const settled = await settle([record]);
+    return settled.get(record.operationId) ?? (await foreign.recordedEnd(record)) ?? unseenRecord(record, looks, await livenessOf(record.instance));
+  }
+
+  function adopt(hit: Hit, principal: string, kept: OperationRecord | null = null): LiveOperation {
+    const { tag } = hit;
     const known = registry.get(tag.operationId);
     if (known !== null) return known;
-    const operation = createLive(clock, recordOfForeign(clock, { tag, sighting }, principal), { foreign: true, writes: tag.kind === 'w', deadlineInMs: Number.POSITIVE_INFINITY });
+    const record = kept !== null && (kept.outcome === null || kept.outcome === 'lost') ? continued(kept) : recordOfForeign(clock, hit, principal);
+    const runsForMs = Math.max(0, Date.parse(clock.iso()) - Date.parse(record.createdAt));
+    const operation = createLive(clock, record, { foreign: true, writes: tag.kind === 'w', deadlineInMs: Number.POSITIVE_INFINITY, runsForMs, identity: tag });
     registry.add(operation);
     return operation;
   }
@@ -66,6 +91,20 @@ function nowhere(looks: Look[]): Found {
   };
 }
 
+/** The record that its process left, for one that the database shows: it has not ended, and its call is not here. */
+function continued(kept: OperationRecord): OperationRecord {
+  return { ...kept, wait: kept.wait === 'answered' ? 'answered' : 'gone', outcome: null, endedAt: null, by: null };
+}
+
+/** Somebody may have written a tag by hand. */
+function requestIdOf(request: string): RequestId {
+  try {
+    return decodeRequestId(request);
+  } catch {
+    return request;
+  }
+}
+
 /** The server shows an operation on the database as `database.$cmd.aggregate`. */
 function splitNamespace(namespace: string): { database: string; collection: string | null } {
   const dot = namespace.indexOf('.');
@@ -75,24 +114,25 @@ function splitNamespace(namespace: string): { database: string; collection: stri
 }
 
 /** What a tag and a sighting tell of an operation that another process runs. */
-export function recordOfForeign(clock: Clock, { tag, sighting }: Hit, principal: string): OperationRecord {
+export function recordOfForeign(clock: Clock, { tag, sighting }: Pick<Hit, 'tag' | 'sighting'>, principal: string): OperationRecord {
   return {
     operationId: tag.operationId,
     instance: tag.instance,
     principal,
     session: tag.session,
-    requestId: tag.request,
+    requestId: requestIdOf(tag.request),
     tool: 'run',
     ...splitNamespace(sighting.namespace),
     digest: '',
     tag: '',
-    createdAt: clock.iso(),
+    createdAt: clock.iso(clock.now() - (sighting.secondsRunning ?? 0) * 1_000),
     sentAt: null,
     endedAt: null,
     elapsedMs: 0,
     maxTimeMS: null,
     deadlineAt: null,
     node: null,
+    whereabouts: null,
     wait: 'gone',
     server: 'running',
     outcome: null,

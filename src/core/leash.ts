@@ -9,12 +9,17 @@ import { type AdmissionLimits, createAdmission } from './admission.js';
 import { pause } from './clock.js';
 import { createConclude } from './conclude.js';
 import { createFind, recordOfForeign } from './find.js';
+import { createForeign } from './foreign.js';
+import { noteProblem } from './keep.js';
 import { createKiller } from './kill.js';
 import { type LiveOperation, addLook, judgeLive, nodesOf, refreshRecord } from './live.js';
-import type { Clock, Deployment, Log, Look, Store } from './ports.js';
+import { hashedPrincipal, owns } from './owner.js';
+import type { Clock, Deployment, InstanceRecord, Liveness, Log, Look, Store } from './ports.js';
 import { createRegistry } from './registry.js';
 import { type Caller, type RunAnswer, type RunRequest, createRun } from './run.js';
+import { createSettle } from './settle.js';
 import { type ShutdownReport, createShutdown } from './shutdown.js';
+import { type Sweep, type SweepMode, createSweep } from './sweep.js';
 import { createWatch } from './watch.js';
 
 /** What `status` and `kill` take: an operation id, or the id of a request of the caller's own session. */
@@ -32,6 +37,8 @@ export interface OperationsList {
   /** Nodes that did not answer: what runs there is unknown. */
   silent: { node: string; reason: string }[];
   looked: string[];
+  /** Why earlier operations may be missing; null when they are not. */
+  storeProblem: string | null;
 }
 
 export interface Leash {
@@ -44,6 +51,8 @@ export interface Leash {
   /** What an ended operation has read. @throws LeashError not_found, not_ended, expired */
   result(reference: Reference, caller: Caller): Promise<{ record: OperationRecord; documents: Uint8Array[] }>;
   load(): { running: number; queued: number };
+  /** What dead processes left; started by whoever serves. */
+  sweep: Sweep;
   shutdown(budgetMs: number): Promise<ShutdownReport>;
 }
 
@@ -53,6 +62,10 @@ export interface LeashDeps {
   clock: Clock;
   log: Log;
   instance: string;
+  /** This process, as others can tell whether it lives. */
+  self: InstanceRecord;
+  livenessOf(instance: string): Promise<Liveness>;
+  sweepMode: SweepMode;
   newOperationId(): string;
   limits: AdmissionLimits & { deadlineGraceMs: number };
   checkPolicy(request: RunRequest): Promise<void>;
@@ -63,13 +76,16 @@ const settlingLooks = 6;
 const settlingPauseMs = 15;
 
 export function createLeash(deps: LeashDeps): Leash {
-  const { deployment, store, clock, log, limits } = deps;
+  const { deployment, store, clock, log, limits, self, livenessOf } = deps;
   const registry = createRegistry();
   const admission = createAdmission(limits);
   const watch = createWatch(deployment);
   const conclude = createConclude({ clock, store, log, forget: (operation) => { registry.forget(operation); } });
   const killer = createKiller({ deployment, watch, clock, log, conclude });
-  const { find, adopt } = createFind({ deployment, store, clock, registry, watch });
+  const foreign = createForeign({ deployment, store, clock, registry, watch, livenessOf });
+  const settle = createSettle({ deployment, store, clock, log, registry, watch, livenessOf });
+  const { find, adopt } = createFind({ deployment, store, clock, registry, watch, foreign, settle, livenessOf });
+  const sweep = createSweep({ deployment, store, clock, log, registry, watch, adopt, killer, conclude, settle, self, livenessOf, mode: deps.sweepMode });
   const shutdown = createShutdown({ deployment, registry, killer, conclude, clock, log });
   const run = createRun({ ...deps, deadlineGraceMs: limits.deadlineGraceMs, registry, admission, watch, killer, conclude, isClosing: shutdown.isClosing });
 
@@ -85,8 +101,9 @@ export function createLeash(deps: LeashDeps): Leash {
       const names = silent.map(({ node, reason }) => `${node} (${reason})`).join(', ');
       throw new LeashError('unreachable', `There is no record of operation ${operationId}, and ${names} did not answer: it may still run there.`);
     }
-    throw new LeashError('not_found', `There is no record of operation ${operationId}.`, {
-      database: looked.length > 0 ? `No operation or cursor with its tag is on ${looked.join(', ')}.` : undefined,
+    const problem = store.problem();
+    throw new LeashError('not_found', `There is no record of operation ${operationId}${problem === null ? '' : `, as far as it can be read: ${problem}`}.`, {
+      database: looked.length > 0 ? `No operation or cursor with its tag that this user may see is on ${looked.join(', ')}.` : undefined,
     });
   }
 
@@ -99,37 +116,52 @@ export function createLeash(deps: LeashDeps): Leash {
       const judgement = judgeLive(operation);
       if (judgement.server !== 'not_seen' || isFinal(judgement.verdict)) break;
     }
-    conclude(operation);
   }
 
   /** Takes looks into what this principal has open: whether further ones may settle that one of these is gone. */
-  function justMissed(looks: readonly Look[], principal: string): boolean {
+  async function justMissed(looks: readonly Look[], principal: string): Promise<boolean> {
     let missed = false;
     for (const operation of registry.all()) {
-      if (operation.record.principal !== principal) continue;
+      if (!owns(principal, operation.record)) continue;
       if (operation.execution !== null || operation.foreign) for (const look of looks) if (nodesOf(operation, [look.node]).includes(look.node)) addLook(operation, look);
+      if ((await foreign.takeEnd(operation)) !== null) continue;
       const judgement = conclude(operation);
       missed ||= judgement.server === 'not_seen' && !isFinal(judgement.verdict);
     }
     return missed && looks.every((look) => look.ok);
   }
 
+  /** What one has read that has just ended is on its way to the store. */
+  async function documentsOf(operationId: string): Promise<Uint8Array[] | null> {
+    const live = registry.get(operationId);
+    return live !== null && !live.foreign ? live.documents : await store.getDocuments(operationId);
+  }
+
   async function inspect(record: OperationRecord, verdict: Verdict | null): Promise<Inspection> {
-    const documents = record.outcome === 'succeeded' ? await store.getDocuments(record.operationId) : null;
+    const documents = record.outcome === 'succeeded' ? await documentsOf(record.operationId) : null;
+    noteProblem(store, record);
     return { record, verdict, documents };
   }
 
   return {
     run,
     load: () => admission.load(),
-    shutdown: (budgetMs) => shutdown.shutdown(budgetMs),
+    sweep,
+    shutdown(budgetMs) {
+      sweep.stop();
+      return shutdown.shutdown(budgetMs);
+    },
 
     async status(reference, caller, waitMs) {
       const found = await locate(reference, caller);
       if (found.kind === 'recorded') return inspect(found.record, found.record.kill?.verdict ?? null);
       const { operation } = found;
-      if (waitMs > 0) await pause(clock, waitMs, Promise.race([operation.concluded.promise, aborted(caller.signal)]));
+      const settled = Promise.race([operation.concluded.promise, aborted(caller.signal)]);
+      if (waitMs > 0) await (operation.foreign ? foreign.untilUnseen(operation, waitMs, settled) : pause(clock, waitMs, settled));
       await lookNow(operation);
+      const recorded = await foreign.takeEnd(operation);
+      if (recorded !== null) return inspect(recorded, recorded.kill?.verdict ?? null);
+      conclude(operation);
       return inspect(operation.record, operation.record.kill?.verdict ?? null);
     },
 
@@ -138,22 +170,24 @@ export function createLeash(deps: LeashDeps): Leash {
       // An ended operation is not killed: the verdict says what had become of it, or what an earlier kill did.
       if (found.kind === 'recorded') return inspect(found.record, found.record.kill?.verdict ?? verdictOfEnded(found.record));
       const { operation } = found;
-      const task = killer.kill(operation, 'kill_tool');
+      const task = killer.kill(operation, caller.admin === true ? 'command_line' : 'kill_tool');
       await pause(clock, waitMs, Promise.race([task.done, aborted(caller.signal)]));
       const judgement = refreshRecord(clock, operation);
-      return inspect(operation.record, atDeadline(judgement));
+      const verdict = atDeadline(judgement, operation.facts);
+      // Whoever gives no time to look is not told that too little was seen.
+      return inspect(operation.record, waitMs === 0 && verdict === 'unknown' ? judgement.verdict : verdict);
     },
 
     async operations(caller) {
       await deployment.ready();
       const hash = principalHash(caller.principal);
       let looks = await watch.look(deployment.nodes());
-      for (let round = 1; justMissed(looks, caller.principal) && round < settlingLooks; round += 1) {
+      for (let round = 1; (await justMissed(looks, caller.principal)) && round < settlingLooks; round += 1) {
         await pause(clock, settlingPauseMs);
         looks = await watch.look(deployment.nodes());
       }
       const running = new Map<string, OperationRecord>();
-      for (const { record } of registry.all()) if (record.principal === caller.principal && record.outcome === null) running.set(record.operationId, record);
+      for (const { record } of registry.all()) if (owns(caller.principal, record) && record.outcome === null) running.set(record.operationId, record);
       for (const look of looks) {
         if (!look.ok) continue;
         for (const hit of look.hits) {
@@ -165,17 +199,20 @@ export function createLeash(deps: LeashDeps): Leash {
             running.set(id, { ...recordOfForeign(clock, hit, caller.principal), reason: 'The last look found its tag although its end is recorded; look again.' });
             continue;
           }
-          const operation = adopt(hit, caller.principal);
+          const operation = adopt(hit, caller.principal, record);
           addLook(operation, look);
           refreshRecord(clock, operation);
           running.set(id, operation.record);
         }
       }
       // What has ended in this very call is on its way to the store.
-      const justEnded = registry.all().map(({ record }) => record).filter((record) => record.principal === caller.principal && record.outcome !== null);
-      const stored = (await store.list(caller.principal)).filter((record) => record.outcome !== null && !justEnded.some(({ operationId }) => operationId === record.operationId));
-      const ended = [...justEnded, ...stored].filter(({ operationId }) => !running.has(operationId));
+      const justEnded = registry.all().map(({ record }) => record).filter((record) => owns(caller.principal, record) && record.outcome !== null);
+      const stored = (await Promise.all([caller.principal, hashedPrincipal(hash)].map((principal) => store.list(principal)))).flat().sort((a, b) => (a.createdAt < b.createdAt ? 1 : -1));
+      const records = stored.filter(({ operationId }) => !running.has(operationId) && !justEnded.some((record) => record.operationId === operationId));
+      const settled = await settle(records);
+      const ended = [...justEnded, ...records.map((record) => settled.get(record.operationId) ?? record).filter((record) => record.outcome !== null)];
       return {
+        storeProblem: store.problem(),
         running: [...running.values()],
         ended,
         looked: looks.filter((look) => look.ok).map((look) => look.node),
@@ -185,12 +222,13 @@ export function createLeash(deps: LeashDeps): Leash {
 
     async result(reference, caller) {
       const found = await locate(reference, caller);
-      if (found.kind === 'live') throw new LeashError('not_ended', `Operation ${found.operation.record.operationId} has not ended, so it has no result yet.`);
-      const documents = await store.getDocuments(found.record.operationId);
-      if (documents === null && found.record.documentsRead > 0) {
-        throw new LeashError('expired', `The documents of operation ${found.record.operationId} are not kept any more.`);
+      const record = found.kind === 'live' ? found.operation.record : found.record;
+      if (found.kind === 'live' && record.outcome === null) throw new LeashError('not_ended', `Operation ${record.operationId} has not ended, so it has no result yet.`);
+      const documents = await documentsOf(record.operationId);
+      if (documents === null && record.documentsRead > 0) {
+        throw new LeashError('expired', `The documents of operation ${record.operationId} are not kept any more.`);
       }
-      return { record: found.record, documents: documents ?? [] };
+      return { record, documents: documents ?? [] };
     },
   };
 }

@@ -37,6 +37,7 @@ export function newRecord(request: RunRequest, caller: Caller, start: RecordStar
     elapsedMs: 0,
     maxTimeMS: request.aggregate.maxTimeMS,
     node: null,
+    whereabouts: null,
     wait: 'waiting',
     server: 'not_sent',
     outcome: null,

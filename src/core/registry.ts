@@ -13,6 +13,8 @@ export interface Registry {
   findDetached(principal: string, digest: string): LiveOperation | null;
   /** One that asks for the same, for the same principal, and whose caller still waits. */
   findWaiting(principal: string, digest: string): LiveOperation | null;
+  /** Those of this request whose caller has no answer yet, or has just been handed one. */
+  ofRequest(session: string, requestId: RequestId): LiveOperation[];
   all(): LiveOperation[];
 }
 
@@ -50,6 +52,7 @@ export function createRegistry(): Registry {
     idOfRequest: (session, requestId) => requests.get(keyOf(session, requestId)) ?? null,
     findDetached: (principal, digest) => find(principal, digest, 'detached'),
     findWaiting: (principal, digest) => find(principal, digest, 'waiting'),
+    ofRequest: (session, requestId) => [...byId.values()].filter(({ record, foreign }) => !foreign && record.session === session && record.requestId === requestId),
     all: () => [...byId.values()],
   };
 }

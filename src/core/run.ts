@@ -8,6 +8,7 @@ import type { RequestId } from '../domain/tag.js';
 import type { Admission } from './admission.js';
 import { pause } from './clock.js';
 import type { Conclude } from './conclude.js';
+import { keepRecord } from './keep.js';
 import { type Killer } from './kill.js';
 import { type LiveOperation, addLook, createLive, moveWait, nodesOf, refreshRecord } from './live.js';
 import { newRecord } from './new-record.js';
@@ -20,6 +21,8 @@ import { type PreparedWrite, describeEffects, prepareWrite } from './write-effec
 export interface Caller {
   /** Whose operations these are. */
   principal: string;
+  /** May see and kill the operations of every principal: the command line, and later the scope for it over HTTP. */
+  admin?: boolean;
   /** The mark of the caller's session, as it stands in tags. */
   session: string;
   requestId: RequestId;
@@ -88,6 +91,7 @@ export function createRun(deps: RunDeps): (request: RunRequest, caller: Caller) 
     if (deps.isClosing()) throw new LeashError('shutting_down', 'This server is shutting down.');
     const running = request.startAnother ? null : registry.findDetached(caller.principal, request.digest);
     if (running !== null) {
+      await lookNow(running);
       refreshRecord(clock, running);
       return { kind: 'already_running', record: running.record, documents: [] };
     }
@@ -95,8 +99,7 @@ export function createRun(deps: RunDeps): (request: RunRequest, caller: Caller) 
     if (twin !== null) request.notes.push(`The same operation is already running as ${twin.record.operationId}; this is another one.`);
     const operation = begin(request, caller);
     const onCancel = () => {
-      moveWait(operation, 'cancelled');
-      killer.kill(operation, 'client_cancelled');
+      cancelRequest(caller);
     };
     if (caller.signal.aborted) onCancel();
     else caller.signal.addEventListener('abort', onCancel, { once: true });
@@ -105,12 +108,23 @@ export function createRun(deps: RunDeps): (request: RunRequest, caller: Caller) 
       void follow(operation, request);
       const brokenCall = operation.callEnded.promise.then(() => pause(clock, settleMs));
       await pause(clock, request.waitMs, Promise.race([operation.concluded.promise, brokenCall]));
+      stopProgress();
+      // A cancel counts until the answer is there: before that the caller has nothing to kill by.
+      return await answer(operation);
     } finally {
       stopProgress();
       caller.signal.removeEventListener('abort', onCancel);
     }
-    return await answer(operation);
   };
+
+  /** Cancels what this request started; a client that uses an id twice at once means both. */
+  function cancelRequest({ session, requestId }: Caller): void {
+    for (const operation of registry.ofRequest(session, requestId)) {
+      if (operation.record.outcome !== null) continue;
+      moveWait(operation, 'cancelled');
+      killer.kill(operation, 'client_cancelled');
+    }
+  }
 
   function begin(request: RunRequest, caller: Caller): LiveOperation {
     const deadlineInMs = request.aggregate.maxTimeMS + deps.deadlineGraceMs;
@@ -129,10 +143,15 @@ export function createRun(deps: RunDeps): (request: RunRequest, caller: Caller) 
     let leave: () => void = () => undefined;
     try {
       const { signal } = operation.unsent;
-      await store.put(operation.record);
       await raceAbort(deployment.ready(), signal);
+      operation.record.whereabouts = { set: deployment.setName(), nodes: deployment.nodes() };
+      // On the disk before anything is sent: whoever finds it after a crash knows whose it is and where it can be.
+      await raceAbort(keepRecord(store, operation.record), signal);
+      operation.waitingFor = 'the check of what it reads';
       await raceAbort(deps.checkPolicy(request), signal);
+      operation.waitingFor = 'a place among the operations that run at once';
       leave = await admission.enter(operation.record.principal, signal);
+      operation.waitingFor = 'a connection';
       const write = operation.record.writes === null ? null : await raceAbort(prepareWrite(deployment, operation.record.writes), signal);
       signal.throwIfAborted();
       await execute(operation, request, write);
@@ -178,9 +197,11 @@ export function createRun(deps: RunDeps): (request: RunRequest, caller: Caller) 
 
   function takeUnsent(operation: LiveOperation, error: unknown): void {
     addFact(operation.facts, { kind: 'not_sent', t: clock.now() });
+    const { record } = operation;
+    if (record.cause === 'deadline') record.error = { message: `Its deadline passed while it waited for ${operation.waitingFor}, so it was not sent.`, kind: 'timed_out' };
     // Of one that was asked to stop, that is the reason, whatever error it ended with.
-    if (operation.record.cause !== null) return;
-    operation.record.error = { message: messageOf(error) };
+    if (record.cause !== null) return;
+    record.error = error instanceof LeashError ? { message: error.message, kind: error.code, next: error.next } : { message: messageOf(error), kind: 'internal' };
     operation.unsentError = error instanceof Error ? error : new Error(messageOf(error));
   }
 
@@ -218,17 +239,27 @@ export function createRun(deps: RunDeps): (request: RunRequest, caller: Caller) 
     }
   }
 
+  /** A handle says what the operation does now, not what was known when it was sent. */
+  async function lookNow(operation: LiveOperation): Promise<void> {
+    if (operation.record.outcome !== null || operation.execution === null) return;
+    const nodes = nodesOf(operation, deployment.nodes());
+    const startedAt = clock.now();
+    let looked = false;
+    const looks = watch.look(nodes).then((found) => {
+      looked = true;
+      for (const look of found) addLook(operation, look);
+    });
+    await pause(clock, handoverLookMs, looks);
+    for (const node of looked ? [] : nodes) addFact(operation.facts, { kind: 'no_answer', node, startedAt, endedAt: clock.now(), reason: `no answer within ${handoverLookMs} ms` });
+  }
+
   async function answer(operation: LiveOperation): Promise<RunAnswer> {
     const { record } = operation;
-    // A handle says what the operation does now, not what was known when it was sent.
-    if (record.outcome === null && operation.execution !== null) {
-      const looks = watch.look(nodesOf(operation, deployment.nodes()));
-      await pause(clock, handoverLookMs, looks.then((found) => { for (const look of found) addLook(operation, look); }));
-    }
+    await lookNow(operation);
     refreshRecord(clock, operation);
     const ended = record.outcome !== null;
     if (record.wait === 'waiting') moveWait(operation, ended ? 'answered' : 'detached');
-    await store.put(record);
+    await keepRecord(store, record);
     if (ended && operation.unsentError !== null) throw operation.unsentError;
     return ended ? { kind: 'ended', record, documents: operation.documents } : { kind: 'detached', record, documents: [] };
   }

@@ -40,7 +40,7 @@ export function createShutdown(deps: { deployment: Deployment; registry: Registr
     const reports = operations.map((operation) => {
       const judgement = conclude(operation);
       const { operationId, database, collection, kill } = operation.record;
-      const verdict = atDeadline(judgement);
+      const verdict = atDeadline(judgement, operation.facts);
       // Nothing is pending any more in a last report.
       return { operationId, database, collection, verdict, reason: judgement.reason, kill: kill === null ? null : { ...kill, verdict } };
     });

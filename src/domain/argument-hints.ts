@@ -40,6 +40,7 @@ export function hintsFor(value: unknown, path = 'pipeline'): string[] {
 
 function walk(value: unknown, place: Place, hints: string[]): void {
   if (typeof value !== 'object' || value === null || place.depth >= maxDepth) return;
+  if (!Array.isArray(value)) addOrderHint(value, place.path, hints);
   const entries: [string | number, unknown][] = Array.isArray(value) ? [...value.entries()] : Object.entries(value);
   for (const [key, item] of entries) {
     if (hints.length >= maxHints) return;
@@ -58,6 +59,14 @@ function walk(value: unknown, place: Place, hints: string[]): void {
     const field = namesField ? key : keepsField.has(key) ? place.field : undefined;
     walk(item, { path, depth, inFilter, field }, hints);
   }
+}
+
+/** Nobody can tell in which order such keys were written: JSON in this language puts them first, by number. */
+function addOrderHint(value: object, path: string, hints: string[]): void {
+  const keys = Object.keys(value);
+  const numeric = keys.find((key) => /^(0|[1-9]\d{0,9})$/.test(key));
+  if (numeric === undefined || keys.length < 2 || hints.length >= maxHints) return;
+  hints.push(`${path}: the key ${shown(numeric)} was sent before the others, whatever the order it was written in; a comparison with a whole document depends on the order of its keys.`);
 }
 
 /** In a filter the field is the key above; in an expression it is the operand that starts with `$`. */

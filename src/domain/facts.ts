@@ -49,8 +49,8 @@ export type Fact =
   | { kind: 'no_answer'; startedAt: number; endedAt: number; node: string; reason: string }
   /** A kill was sent to what a look had found. Its reply is not a fact. */
   | { kind: 'kill_sent'; t: number; node: string; process: ProcessIdentity }
-  /** The server refused a kill (13). Mostly the operation had just ended, so it is no proof of anything alone. */
-  | { kind: 'kill_refused'; t: number; node: string; sentAt: number }
+  /** The server refused a kill (13) for want of the privilege `missing`. Mostly the operation had just ended, so it is no proof of anything alone. */
+  | { kind: 'kill_refused'; t: number; node: string; sentAt: number; missing?: string }
   /** Whether a kill came through is not known: the wire broke, or the server did not answer it. */
   | { kind: 'kill_failed'; t: number; node: string; sentAt: number };
 

@@ -1,5 +1,6 @@
 /** The record of an operation: everything that may be said of it after its call is gone. */
 
+import type { ErrorCode } from './errors.js';
 import type { RequestId } from './tag.js';
 import type { Cause, KilledBy, Outcome, ServerState, Verdict, Wait } from './words.js';
 
@@ -55,9 +56,20 @@ export interface WriteReport {
 
 export interface OperationError {
   message: string;
+  /** What kind of error ours was, and what to do then, where nothing was sent because of it. */
+  kind?: ErrorCode;
+  next?: string;
   /** The server's error code and its name, where the server said it. */
   code?: number;
   codeName?: string;
+}
+
+/** Where an operation can be: what its server process knew of the deployment when it sent it. */
+export interface Whereabouts {
+  /** The replica set's name; null where there is none. */
+  set: string | null;
+  /** `host:port` of each node. */
+  nodes: string[];
 }
 
 export interface OperationRecord {
@@ -83,6 +95,8 @@ export interface OperationRecord {
   maxTimeMS: number | null;
   deadlineAt: string | null;
   node: string | null;
+  /** null while it waits to be sent, and when another process started it. */
+  whereabouts: Whereabouts | null;
   wait: Wait;
   server: ServerState;
   outcome: Outcome | null;

@@ -42,6 +42,13 @@ export function encodeRequestId(requestId: RequestId): string {
   return `${type}:${escaped}`;
 }
 
+/** The request id of a tag as the client chose it; one that stands as a hash stays so. */
+export function decodeRequestId(request: string): RequestId {
+  const text = request.slice(2);
+  if (request.startsWith('n:')) return Number(decodeURIComponent(text));
+  return request.startsWith('s:') ? decodeURIComponent(text) : request;
+}
+
 /** A principal's short hash: enough to tell principals apart on the database without naming a person there. */
 export function principalHash(principal: string): string {
   return encodeId(createHash('sha256').update(`principal:${principal}`).digest(), idLengths.principal);
@@ -69,5 +76,8 @@ export function parseTag(comment: unknown): Tag | null {
   return { instance, operationId, principal, session, kind: kind === 'w' ? 'w' : 'r', request, own };
 }
 
-/** The source of an anchored regular expression that matches every tag of ours. */
+/** The source of an anchored regular expression that begins every tag of ours. */
 export const anyTagPattern = '^mongo-leash\\.1\\.';
+
+/** The same for the whole head: what only begins like a tag is none. */
+export const tagHeadPattern = `${anyTagPattern}${[idLengths.instance, idLengths.operation, idLengths.principal, idLengths.session].map((length) => `[0-9a-z]{${length}}\\.`).join('')}[rw]\\.`;

@@ -48,19 +48,20 @@ export function judge(facts: readonly Fact[], operation: JudgedOperation): Judge
   return fromLooks(facts, operation);
 }
 
-/** The name for a judgement that is not final when the time to check it is over. */
-export function atDeadline(judgement: Judgement): Verdict {
+/**
+ * The name for a judgement that is not final when the time to check it is over. That it still runs is said only when a
+ * look that began after a kill was sent, or that shows one pending, still sees it.
+ */
+export function atDeadline(judgement: Judgement, facts: readonly Fact[]): Verdict {
   if (judgement.verdict !== 'pending') return judgement.verdict;
-  switch (judgement.server) {
-    case 'running':
-    case 'waiting_for_lock':
-    case 'kill_pending':
-    case 'idle_cursor':
-      return 'still_running';
-    default:
-      return 'unknown';
-  }
+  if (!seenStates.has(judgement.server)) return 'unknown';
+  const lastSeen = facts.findLast((fact) => fact.kind === 'seen');
+  if (lastSeen?.kind !== 'seen') return 'unknown';
+  const killedBefore = facts.some((fact) => fact.kind === 'kill_sent' && fact.node === lastSeen.node && fact.t <= lastSeen.startedAt);
+  return killedBefore || lastSeen.sighting.killPending ? 'still_running' : 'unknown';
 }
+
+const seenStates: ReadonlySet<ServerState> = new Set(['running', 'waiting_for_lock', 'kill_pending', 'idle_cursor']);
 
 function fromReply(reply: Extract<Fact, { kind: 'replied' }>, facts: readonly Fact[]): Judgement {
   const { code } = reply;
@@ -95,10 +96,10 @@ function fromLooks(facts: readonly Fact[], operation: JudgedOperation): Judgemen
 
 function fromSighting(look: Seen, facts: readonly Fact[]): Judgement {
   const { sighting, node } = look;
-  const refusedBefore = facts.some((fact) => fact.kind === 'kill_refused' && fact.node === node && fact.t < look.startedAt);
+  const refusal = facts.findLast((fact) => fact.kind === 'kill_refused' && fact.node === node && fact.t < look.startedAt);
   // A kill that another user sent may have been taken: a refusal stands only while none of ours is pending.
-  if (refusedBefore && !sighting.killPending) {
-    return open('refused', stateOf(look), `${node} refused the kill for want of a privilege, and a later look still sees the operation.`);
+  if (refusal?.kind === 'kill_refused' && !sighting.killPending) {
+    return open('refused', stateOf(look), `${node} refused the kill for want of ${refusal.missing === undefined ? 'a privilege' : `the privilege ${refusal.missing}`}, and a later look still sees the operation.`);
   }
   const doing = sighting.killPending ? 'has been told to stop and has not stopped yet' : 'is there';
   return open('pending', stateOf(look), `The last look at ${node} sees that it ${doing}.`);

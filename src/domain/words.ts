@@ -47,10 +47,12 @@ export function isFinal(verdict: Verdict): boolean {
 export const causes = [
   'client_cancelled',
   'kill_tool',
+  'command_line',
   'deadline',
   'shutdown',
   'connection_lost',
   'answer_complete',
+  'sweep',
 ] as const;
 export type Cause = (typeof causes)[number];
 
@@ -59,7 +61,7 @@ export type KilledBy = 'us' | 'others';
 
 const legalWaits: Record<Wait, readonly Wait[]> = {
   waiting: ['answered', 'detached', 'cancelled', 'gone'],
-  detached: ['gone'],
+  detached: ['cancelled', 'gone'],
   answered: [],
   cancelled: ['gone'],
   gone: [],

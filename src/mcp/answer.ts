@@ -47,7 +47,7 @@ const codeOfOutcome = { failed: 'operation_failed', timed_out: 'timed_out', kill
 
 function errorOf(record: OperationRecord): Record<string, unknown> {
   return {
-    code: record.outcome === null ? 'unreachable' : codeOfOutcome[record.outcome],
+    code: record.error?.kind ?? (record.outcome === null ? 'unreachable' : codeOfOutcome[record.outcome]),
     message: record.error?.message ?? record.reason,
     ...(record.error?.code === undefined ? {} : { serverCode: record.error.code, serverCodeName: record.error.codeName }),
     databaseState: record.reason,
@@ -78,7 +78,8 @@ export function withDocuments(body: Record<string, unknown>, part: DocumentsPart
       documents: rendered.documents,
       returned,
       offset,
-      more: more === true || left > 0,
+      // Of one that did not come to its end, nobody knows whether there would have been more.
+      more: left > 0 ? true : more,
       truncated: left > 0,
       ...(rendered.partial === undefined ? {} : { partialDocument: rendered.partial }),
       ...(documents.length === 0 ? {} : { untrusted: untrustedNote }),

@@ -8,7 +8,11 @@ import type { ToolLimits } from './tool.js';
 export function nextForOpen(record: OperationRecord): string {
   const id = record.operationId;
   if (record.error !== null && record.outcome === null) return `What became of it is unknown: ask status with id "${id}", or look at the database with the mongosh lines, before running it again.`;
-  return `It goes on in the database until its deadline. Ask status with id "${id}" (waitMs lets it wait for the end), or stop it with kill. Do not run it again meanwhile.`;
+  if (record.wait === 'gone' && (record.server === 'not_seen' || record.server === 'unreachable')) return `What became of it is unknown: ask status with id "${id}" again, or look at the database with the mongosh lines, before running it again.`;
+  if (record.server === 'not_sent') return `It has not been sent to the database yet. Ask status with id "${id}" (waitMs lets it wait for the end), or stop it with kill. Do not run it again meanwhile.`;
+  const until = record.deadlineAt === null ? '' : ' until its deadline';
+  const stopping = record.kill === null ? ', or stop it with kill' : '';
+  return `It goes on in the database${until}. Ask status with id "${id}" (waitMs lets it wait for the end)${stopping}. Do not run it again meanwhile.`;
 }
 
 /** For an operation that has ended; what its documents need is said elsewhere. */
@@ -32,7 +36,7 @@ function adviceForEnded(record: OperationRecord, limits: ToolLimits): string {
     case 'lost':
       return record.writes === null ? 'How it ended is unknown; a read can be run again.' : 'How it ended is unknown: look at the target before you run it again.';
     case 'never_sent':
-      return 'Nothing was sent to the database. Call again if it is still wanted.';
+      return record.error?.next ?? 'Nothing was sent to the database. Call again if it is still wanted.';
     default:
       return 'Nothing: it has ended.';
   }

@@ -1,14 +1,23 @@
 /** The clients to the database: one for data, and per node a small direct one for control that never waits behind data. */
 
-import { MongoClient, type MongoClientOptions, type TopologyDescription } from 'mongodb';
+import { MongoClient, type TopologyDescription } from 'mongodb';
 import type { ConnectionString } from 'mongodb-connection-string-url';
+import type { ReadPreference } from '../core/ports.js';
 
 export interface ClientSettings {
   connectionString: ConnectionString;
+  /** Other credentials for looks and kills, on the same deployment. */
+  controlConnectionString?: ConnectionString | undefined;
   instance: string;
   /** Connections that data may hold at once. */
   maxOperations: number;
+  /** Which node is enough to begin with; the connection string's own word, or the primary, when it is left out. */
+  readPreference?: ReadPreference | undefined;
 }
+
+/** Begin the application names of data and of control connections; the instance follows. */
+export const dataAppName = 'mongo-leash/';
+export const controlAppName = 'mongo-leash-control/';
 
 /** How long the choice of a server may take: a bounded wait, also when the names of members cannot be resolved. */
 export const serverSelectionTimeoutMs = 8_000;
@@ -17,10 +26,12 @@ export const controlTimeoutMs = 4_000;
 
 /**
  * The client that carries tagged operations. Both retries are off: a retried command runs twice with one tag.
+ * @throws the driver's error when it refuses an option of the connection string
  */
-export function createDataClient({ connectionString, instance, maxOperations }: ClientSettings): MongoClient {
+export function createDataClient({ connectionString, instance, maxOperations, readPreference }: ClientSettings): MongoClient {
   return new MongoClient(connectionString.toString(), {
-    appName: `mongo-leash/${instance}`,
+    ...(readPreference === undefined ? {} : { readPreference }),
+    appName: `${dataAppName}${instance}`,
     retryReads: false,
     retryWrites: false,
     monitorCommands: true,
@@ -30,20 +41,31 @@ export function createDataClient({ connectionString, instance, maxOperations }: 
   });
 }
 
-/** A direct client to one node, for looks and kills: two connections, one of them the monitor's. */
-export function createControlClient({ connectionString, instance }: ClientSettings, node: string, data: MongoClient): MongoClient {
+/** The connection string of one node of the deployment, for the same user. */
+export function directString(connectionString: ConnectionString, node: string, data: MongoClient): ConnectionString {
   const url = connectionString.clone();
-  const isSrv = url.protocol === 'mongodb+srv:';
-  const options = directOptions(data, isSrv);
-  for (const name of ['replicaSet', 'srvMaxHosts', 'srvServiceName', 'loadBalanced', 'readPreference', 'readPreferenceTags', 'maxStalenessSeconds', 'directConnection', 'appName']) {
+  for (const name of ['replicaSet', 'srvMaxHosts', 'srvServiceName', 'loadBalanced', 'readPreference', 'readPreferenceTags', 'maxStalenessSeconds', 'appName']) {
     url.searchParams.delete(name);
   }
+  if (connectionString.protocol === 'mongodb+srv:') keepWhatDnsSaid(url, data);
   url.protocol = 'mongodb:';
   url.hosts = [node];
-  return new MongoClient(url.toString(), {
-    ...options,
-    appName: `mongo-leash-control/${instance}`,
-    directConnection: true,
+  url.searchParams.set('directConnection', 'true');
+  return url;
+}
+
+/** What a mongodb+srv:// string adds by DNS (TLS, authSource) is lost with its scheme: it is taken from the data client. */
+function keepWhatDnsSaid(url: ConnectionString, data: MongoClient): void {
+  const { tls, credentials } = data.options;
+  const says = (...names: string[]) => names.some((name) => url.searchParams.has(name));
+  if (tls && !says('tls', 'ssl')) url.searchParams.set('tls', 'true');
+  if (credentials?.source !== undefined && !says('authSource')) url.searchParams.set('authSource', credentials.source);
+}
+
+/** A direct client to one node, for looks and kills: two connections, one of them the monitor's. @throws as {@link createDataClient} */
+export function createControlClient(connectionString: ConnectionString, instance: string, node: string, data: MongoClient): MongoClient {
+  return new MongoClient(directString(connectionString, node, data).toString(), {
+    appName: `${controlAppName}${instance}`,
     retryReads: false,
     retryWrites: false,
     monitorCommands: true,
@@ -57,16 +79,14 @@ export function createControlClient({ connectionString, instance }: ClientSettin
   });
 }
 
-/** What a mongodb+srv:// string adds by DNS (TLS, authSource) is lost with its scheme: it is taken from the data client. */
-function directOptions(data: MongoClient, isSrv: boolean): MongoClientOptions {
-  if (!isSrv) return {};
-  const { tls, credentials } = data.options;
-  return { tls, ...(credentials?.source === undefined ? {} : { authSource: credentials.source }) };
-}
-
 const dataBearing: ReadonlySet<string> = new Set(['Standalone', 'RSPrimary', 'RSSecondary', 'Mongos', 'LoadBalancer', 'RSOther', 'PossiblePrimary']);
 
 /** The nodes of a topology that can run operations. */
 export function dataBearingNodes(topology: TopologyDescription): string[] {
   return [...topology.servers.values()].filter((server) => dataBearing.has(server.type) || server.type === 'Unknown').map((server) => server.address);
+}
+
+/** The replica set's name as a member says it, also over a direct connection to one of them. */
+export function setNameOf(topology: TopologyDescription): string | null {
+  return topology.setName ?? [...topology.servers.values()].find((server) => server.setName !== null)?.setName ?? null;
 }

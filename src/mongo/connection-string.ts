@@ -5,14 +5,16 @@ import { LeashError } from '../domain/errors.js';
 
 /**
  * Parses and checks a connection string.
+ * @param option which of the two it is: the path of the error
  * @throws LeashError bad_argument that says what is wrong, without the string
  */
-export function parseConnectionString(uri: string): ConnectionString {
+export function parseConnectionString(uri: string, option: 'uri' | 'controlUri' = 'uri'): ConnectionString {
   try {
     if (hasAtAfterHosts(uri)) throw new Error('an @ after the hosts');
     return new ConnectionString(uri);
   } catch {
     throw new LeashError('bad_argument', reasonFor(uri), {
+      path: option,
       next: 'It looks like mongodb://user:password@host:27017/?authSource=admin or mongodb+srv://…',
     });
   }

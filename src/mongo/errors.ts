@@ -30,6 +30,9 @@ function fromSelection(error: MongoServerSelectionError): LeashError {
       { next: 'To talk to the one member that the connection string names (through a tunnel, or a container port), add directConnection=true to it; otherwise make these names resolvable here.', cause: error },
     );
   }
+  if (failing.length === 0 && servers.length > 0) {
+    return new LeashError('unreachable', `No member of the deployment fits: ${messageOf(error)}.`, { next: 'Ask with another readPreference, or wait for an election to end, then call again.', cause: error });
+  }
   const what = list === '' ? messageOf(error) : `no suitable server answered: ${list}`;
   return new LeashError('unreachable', `The database could not be reached: ${what}.`, { cause: error });
 }

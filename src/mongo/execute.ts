@@ -59,7 +59,7 @@ export function startAggregate(client: MongoClient, listeners: SentListeners, re
       if (latched) return sent ? { kind: 'latched' } : { kind: 'not_sent', error: new Error('stopped before it was sent') };
       if (!(await hasNext(cursor))) return { kind: 'complete', more: false };
       for (const document of cursor.readBufferedDocuments() as unknown as Uint8Array[]) {
-        if (documents.length >= request.limit) return await finish(cursor);
+        if (documents.length >= request.limit) return hasOwnLimit(request) ? await finish(cursor) : isExhausted(cursor) ? { kind: 'complete', more: true } : { kind: 'cut' };
         if (documents.length > 0 && bytes + document.byteLength > request.maxResultBytes) return isExhausted(cursor) ? { kind: 'complete', more: true } : { kind: 'cut' };
         bytes += document.byteLength;
         // A copy: the document is a window on the whole reply, which would stay in memory with it.
@@ -133,8 +133,16 @@ export function startAggregate(client: MongoClient, listeners: SentListeners, re
   };
 }
 
+/** The server takes so many stages at most. */
+const maxStages = 1_000;
+
+/** Whether our `$limit` ends the pipeline: not that of a write, nor one that has no room for a further stage. */
+function hasOwnLimit({ writes, pipeline }: AggregateRequest): boolean {
+  return !writes && pipeline.length < maxStages;
+}
+
 function openCursor(client: MongoClient, request: AggregateRequest, base: AggregateOptions & { signal: AbortSignal }): AggregationCursor {
-  const { on, limit, writes } = request;
+  const { on, limit } = request;
   const options: AggregateOptions & { signal: AbortSignal } = {
     ...base,
     raw: true,
@@ -148,7 +156,7 @@ function openCursor(client: MongoClient, request: AggregateRequest, base: Aggreg
     ...(request.let === undefined ? {} : { let: request.let as Document }),
     ...(request.allowDiskUse === undefined ? {} : { allowDiskUse: request.allowDiskUse }),
   };
-  const pipeline = writes ? (request.pipeline as Document[]) : [...(request.pipeline as Document[]), { $limit: limit + 1 }];
+  const pipeline = hasOwnLimit(request) ? [...(request.pipeline as Document[]), { $limit: limit + 1 }] : (request.pipeline as Document[]);
   const db = client.db(on.db);
   const cursor = on.coll === null ? db.aggregate(pipeline, options) : db.collection(on.coll).aggregate(pipeline, options);
   // The driver gives the signal to the first command alone: a getMore on a connection that went silent could never be given up.

@@ -18,6 +18,7 @@ export function lazyDeployment(settings: DeploymentSettings, clock: Clock, log: 
       try {
         loaded = createDeployment(settings, clock, log);
       } catch (error) {
+        if (error instanceof LeashError) throw error;
         throw new LeashError('bad_argument', `The connection string cannot be used: ${error instanceof Error ? error.message : String(error)}.`, { next: 'Correct its options.', cause: error });
       }
       return loaded;
@@ -35,8 +36,11 @@ export function lazyDeployment(settings: DeploymentSettings, clock: Clock, log: 
     load: async () => { await load(); },
     ready: async () => { await (await load()).ready(); },
     nodes: () => loaded?.nodes() ?? [],
+    hiddenMembers: () => loaded?.hiddenMembers() ?? { nodes: [], unknownBecause: null },
+    setName: () => loaded?.setName() ?? null,
     look: (node) => ready().look(node),
-    kill: (node, sighting) => ready().kill(node, sighting),
+    survey: (node) => ready().survey(node),
+    kill: (node, sighting, origin) => ready().kill(node, sighting, origin),
     killSessions: (node, sessions) => ready().killSessions(node, sessions),
     aggregate: (request, events) => ready().aggregate(request, events),
     collectionInfo: (ns) => ready().collectionInfo(ns),

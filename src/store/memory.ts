@@ -1,7 +1,8 @@
 /** Keeps records and results in this process, for a bounded time and in bounded memory. */
 
+import type { Clock, InstanceRecord, Store } from '../core/ports.js';
+import { laterForm } from '../domain/later-form.js';
 import type { OperationRecord } from '../domain/operation.js';
-import type { Clock, Store } from '../core/ports.js';
 
 export interface MemoryStoreLimits {
   /** How long a record is kept after its operation's end, in milliseconds. */
@@ -21,6 +22,7 @@ interface Entry {
 export function createMemoryStore(limits: MemoryStoreLimits, clock: Pick<Clock, 'now'>): Store {
   // In the order of creation: the first is the oldest.
   const entries = new Map<string, Entry>();
+  const instances = new Map<string, InstanceRecord>();
 
   /** A running operation's record is never dropped. */
   function dropExpired(): void {
@@ -45,8 +47,9 @@ export function createMemoryStore(limits: MemoryStoreLimits, clock: Pick<Clock, 
     put(record) {
       dropExpired();
       const entry = entries.get(record.operationId);
-      const endedAt = record.endedAt === null ? null : (entry?.endedAt ?? clock.now());
-      entries.set(record.operationId, { documents: null, bytes: 0, ...entry, record: structuredClone(record), endedAt });
+      const later = structuredClone(laterForm(entry?.record ?? null, record));
+      const endedAt = later.endedAt === null ? null : (entry?.endedAt ?? clock.now());
+      entries.set(record.operationId, { documents: null, bytes: 0, ...entry, record: later, endedAt });
       return Promise.resolve();
     },
     get(operationId) {
@@ -56,8 +59,11 @@ export function createMemoryStore(limits: MemoryStoreLimits, clock: Pick<Clock, 
     },
     list(principal) {
       dropExpired();
-      const mine = [...entries.values()].map(({ record }) => record).filter((record) => record.principal === principal);
-      return Promise.resolve(structuredClone(mine.reverse()));
+      const records = [...entries.values()].map(({ record }) => record).filter((record) => principal === undefined || record.principal === principal);
+      return Promise.resolve(structuredClone(records.reverse()));
+    },
+    unended() {
+      return Promise.resolve(structuredClone([...entries.values()].map(({ record }) => record).filter(({ outcome }) => outcome === null)));
     },
     putDocuments(operationId, documents) {
       const entry = entries.get(operationId);
@@ -70,5 +76,12 @@ export function createMemoryStore(limits: MemoryStoreLimits, clock: Pick<Clock, 
     getDocuments(operationId) {
       return Promise.resolve(entries.get(operationId)?.documents ?? null);
     },
+    putInstance(instance) {
+      instances.set(instance.instance, instance);
+      return Promise.resolve();
+    },
+    instances: () => Promise.resolve([...instances.values()]),
+    problem: () => null,
+    close: () => Promise.resolve(),
   };
 }

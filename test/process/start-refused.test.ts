@@ -8,6 +8,7 @@ import { programPath } from '../support/server.js';
 /** A value that each option refuses, and one that is only beyond its bounds. */
 const badValues: Record<OptionName, string[]> = {
   uri: ['nonsense', 'mongodb://'],
+  controlUri: ['nonsense', 'mongodb://'],
   demo: ['maybe'],
   maxTimeMS: ['soon', '0', '-1', '1.5', '2147483648'],
   maxTimeMSCeiling: ['soon', '0', '2147483648'],
@@ -22,6 +23,10 @@ const badValues: Record<OptionName, string[]> = {
   maxResponseBytes: ['1MB', '16777217'],
   resultBytes: ['1MB', '0'],
   storeBytes: ['1GB', '0'],
+  store: ['disk', 'Local'],
+  stateFolder: [''],
+  keepResults: ['maybe'],
+  sweep: ['maybe', 'true'],
   retentionMs: ['1h', '0'],
   shutdownMs: ['soon', '0'],
   readPreference: ['sideways', 'Primary'],
@@ -54,7 +59,7 @@ describe('a bad value of an option', () => {
     expect(stderr).toContain(isSwitch ? row.env : `--${row.flag}`);
   });
 
-  it.each(options.filter(([name]) => name !== 'uri').flatMap(([name, values]) => values.map((value) => [name, value] as const)))('%s as %j is refused from the environment, by the name of the variable', (name, value) => {
+  it.each(options.filter(([name]) => !['uri', 'controlUri', 'stateFolder'].includes(name)).flatMap(([name, values]) => values.map((value) => [name, value] as const)))('%s as %j is refused from the environment, by the name of the variable', (name, value) => {
     const read = () => loadConfig({}, { [optionRows[name].env]: value });
     expect(read).toThrow(ConfigError);
     expect(read).toThrow(optionRows[name].env);

@@ -87,6 +87,9 @@ export async function startEngine(uri: string, { maxOperations = 10, connections
     clock,
     log: silent,
     instance,
+    self: { instance, startedAt: clock.iso(), hostname: 'here', machineId: null, pid: process.pid, bootId: null, pidNamespace: null, processStart: null },
+    livenessOf: async () => 'unknown',
+    sweepMode: 'off',
     newOperationId: () => (minted = newId(idLengths.operation)),
     limits: { maxOperations, maxQueued: 100, deadlineGraceMs },
     checkPolicy: async () => undefined,
@@ -163,10 +166,10 @@ function spied(deployment: Deployment, calls: Map<string, Call>, firstKillAt: Ma
       if (look.ok) for (const { tag, sighting } of look.hits) found.set(key(node, sighting), tag.operationId);
       return look;
     },
-    kill(node, sighting) {
+    kill(node, sighting, origin) {
       const id = found.get(key(node, sighting));
       if (id !== undefined && !firstKillAt.has(id)) firstKillAt.set(id, performance.now());
-      return deployment.kill(node, sighting);
+      return deployment.kill(node, sighting, origin);
     },
   };
 }

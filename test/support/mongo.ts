@@ -34,6 +34,9 @@ export interface TestMongoOptions {
 
 const root = { user: 'root', password: 'root-secret' };
 
+/** How long a mongod may take to start, in milliseconds: a busy machine takes its time. */
+const launchTimeout = 60_000;
+
 /** Starts a replica set on the mongod that the set-up found (MONGOMS_SYSTEM_BINARY). */
 export async function startMongo({ members = 1, auth = false, args = [] }: TestMongoOptions = {}): Promise<TestMongo> {
   const set = await MongoMemoryReplSet.create({
@@ -43,7 +46,7 @@ export async function startMongo({ members = 1, auth = false, args = [] }: TestM
       args,
       ...(auth ? { auth: { enable: true, customRootName: root.user, customRootPwd: root.password } } : {}),
     },
-    instanceOpts: Array.from({ length: members }, () => ({ storageEngine: 'wiredTiger' as const, args })),
+    instanceOpts: Array.from({ length: members }, () => ({ storageEngine: 'wiredTiger' as const, args, launchTimeout })),
   });
   const plain = set.getUri();
   const uriFor = (user: string, password: string) => plain.replace('mongodb://', `mongodb://${user}:${password}@`) + (plain.includes('authSource') ? '' : '&authSource=admin');

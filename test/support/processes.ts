@@ -69,3 +69,8 @@ export function descendants(pid: number): ProcessRow[] {
   }
   return found;
 }
+
+/** The process that holds the store of this server. */
+export function storeProcessOf(pid: number): number | null {
+  return processes().find(({ parent, command }) => parent === pid && command.some((word) => word.includes('isolated-process')))?.pid ?? null;
+}

@@ -1,6 +1,9 @@
 /** The real program as a real process, driven over stdio by a client of the 2025 era, with everything it writes kept. */
 
 import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
@@ -32,6 +35,8 @@ export interface TestServerOptions {
   uri?: string | undefined;
   args?: string[];
   env?: Record<string, string>;
+  /** Where its records are; a fresh folder of its own, removed after it, when none is named. */
+  stateFolder?: string;
   /** Starts the program by this command line instead of node itself. */
   command?: [string, ...string[]];
   /** The folder in which it starts. */
@@ -41,10 +46,11 @@ export interface TestServerOptions {
 }
 
 /** Starts `mongo-leash serve`. The environment holds nothing of ours but what is given. */
-export async function startServer({ uri, args = [], env = {}, command, cwd, raw = false }: TestServerOptions = {}): Promise<TestServer> {
+export async function startServer({ uri, args = [], env = {}, command, cwd, raw = false, stateFolder }: TestServerOptions = {}): Promise<TestServer> {
   const inherited = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('MONGO_LEASH_') && !name.startsWith('MDB_MCP_')));
+  const folder = stateFolder ?? mkdtempSync(join(tmpdir(), 'mongo-leash-state-'));
   const [file, ...first] = command ?? [process.execPath, programPath];
-  const child = spawn(file, [...first, ...args], { env: { ...inherited, ...(uri === undefined ? {} : { MONGO_LEASH_URI: uri }), ...env }, cwd, stdio: ['pipe', 'pipe', 'pipe'] });
+  const child = spawn(file, [...first, ...args], { env: { ...inherited, MONGO_LEASH_STATE_FOLDER: folder, ...(uri === undefined ? {} : { MONGO_LEASH_URI: uri }), ...env }, cwd, stdio: ['pipe', 'pipe', 'pipe'] });
   const stdout: string[] = [];
   const stderr: string[] = [];
   let lastId: string | number = -1;
@@ -52,6 +58,7 @@ export async function startServer({ uri, args = [], env = {}, command, cwd, raw 
     child.on('close', (code, signal) => { resolve({ code, signal }); });
     child.on('error', () => { resolve({ code: -1, signal: null }); });
   });
+  if (stateFolder === undefined) void exited.then(() => { rmSync(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 50 }); });
   child.stdin.on('error', () => undefined);
   createInterface({ input: child.stderr }).on('line', (line) => stderr.push(line));
   const transport: Transport = {

@@ -61,7 +61,7 @@ describe('when the reply has not come', () => {
   it('sent and never seen stays unknown, however many looks were empty', () => {
     const facts = [sent(1), latched(2), ...Array.from({ length: 50 }, (_, i) => absent(3 + i))];
     expect(judge(facts, read)).toMatchObject({ verdict: 'pending', server: 'not_seen', outcome: null });
-    expect(atDeadline(judge(facts, read))).toBe('unknown');
+    expect(atDeadline(judge(facts, read), facts)).toBe('unknown');
   });
   it('seen, killed, and then absent in enough looks is stopped for a read', () => {
     const facts = [sent(1), latched(2), callOver(2), seen(3), killSent(4), absent(5)];
@@ -92,7 +92,7 @@ describe('when the reply has not come', () => {
   it('a node that does not answer breaks the row: its silence is never an empty look', () => {
     const facts = [sent(1), latched(2), seen(3), killSent(4), absent(5), absent(6), noAnswer(7)];
     expect(judge(facts, read)).toMatchObject({ verdict: 'pending', server: 'unreachable' });
-    expect(atDeadline(judge(facts, read))).toBe('unknown');
+    expect(atDeadline(judge(facts, read), facts)).toBe('unknown');
     expect(judge([...facts, absent(8)], read).verdict).toBe('pending');
   });
   it('seen again after empty looks, it starts from the beginning', () => {
@@ -101,7 +101,7 @@ describe('when the reply has not come', () => {
   it('empty looks on another process at the same address prove nothing', () => {
     const facts = [sent(1), latched(2), seen(3), killSent(4), ...[5, 6, 7, 8].map((t) => absent(t, elsewhere))];
     expect(judge(facts, read)).toMatchObject({ verdict: 'pending', server: 'not_seen' });
-    expect(atDeadline(judge(facts, read))).toBe('unknown');
+    expect(atDeadline(judge(facts, read), facts)).toBe('unknown');
   });
   it('a process that does not name itself proves nothing by not showing it', () => {
     const nameless = { id: null, me: null };
@@ -112,9 +112,14 @@ describe('when the reply has not come', () => {
     expect(judge([sent(1), latched(2), callOver(3), seen(3), absent(5, restarted)], read)).toMatchObject({ verdict: 'gone', outcome: 'lost' });
   });
   it('told to stop and still seen is kill_pending, and still_running at the deadline', () => {
-    const judgement = judge([sent(1), latched(2), seen(3), killSent(4), seen(5, { killPending: true })], read);
-    expect(judgement).toMatchObject({ verdict: 'pending', server: 'kill_pending' });
-    expect(atDeadline(judgement)).toBe('still_running');
+    const facts = [sent(1), latched(2), seen(3), killSent(4), seen(5, { killPending: true })];
+    expect(judge(facts, read)).toMatchObject({ verdict: 'pending', server: 'kill_pending' });
+    expect(atDeadline(judge(facts, read), facts)).toBe('still_running');
+  });
+  it('seen only before a kill was sent is unknown at the deadline, not still_running', () => {
+    const facts = [sent(1), latched(2), seen(3), killSent(4)];
+    expect(atDeadline(judge(facts, read), facts)).toBe('unknown');
+    expect(atDeadline(judge([...facts, seen(5)], read), [...facts, seen(5)])).toBe('still_running');
   });
   it('a refused kill is refused only when a later look still sees the operation', () => {
     const facts = [sent(1), latched(2), callOver(2), seen(3), killSent(4), killRefused(5)];

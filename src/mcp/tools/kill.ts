@@ -26,7 +26,7 @@ export const killTool = defineTool({
       const said = verdict ?? 'unknown';
       const body = operationBody(record, said);
       if (notes.length > 0) body['notes'] = [...record.notes, ...notes];
-      return { isError: false, body: { ...body, verdict: said, next: nextForVerdict(said, record) } };
+      return { isError: false, body: { ...body, verdict: said, ...(record.kill === null ? {} : { kill: { ...record.kill, verdict: said } }), next: nextForVerdict(said, record) } };
     } catch (error) {
       // A node that did not answer may run it: that is not the same as not found.
       if (error instanceof LeashError && (error.code === 'not_found' || error.code === 'unreachable')) {

@@ -18,7 +18,7 @@ export const operationsTool = defineTool({
   annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
 
   async call(_args, _notes, caller, { leash }) {
-    const { running, ended, silent, looked } = await leash.operations(caller);
+    const { running, ended, silent, looked, storeProblem } = await leash.operations(caller);
     return {
       isError: false,
       body: {
@@ -28,6 +28,7 @@ export const operationsTool = defineTool({
         ...(ended.length > maxEnded ? { endedNotShown: ended.length - maxEnded } : {}),
         looked,
         silent,
+        ...(storeProblem === null ? {} : { notes: [`Earlier operations may be missing here: ${storeProblem}.`] }),
         load: leash.load(),
         next: nextStep(running, silent),
       },

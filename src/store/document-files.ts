@@ -1,0 +1,89 @@
+/** Keeps the documents of each operation in a file of its own: what is dropped is gone from the disk's folder at once. */
+
+import { readFileSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { isOperationId } from '../domain/ids.js';
+import { makeFolder } from './state-folder.js';
+
+export interface DocumentFiles {
+  /** Replaces what is there; then drops the oldest of all until they fit. @throws the system's error (ENOSPC, EACCES, ...) */
+  write(operationId: string, documents: readonly Uint8Array[]): void;
+  /** null when there are none, or a crash cut them off. */
+  read(operationId: string): Uint8Array[] | null;
+  remove(operationId: string): void;
+  /** Removes what was written that long ago, in milliseconds, whoever wrote it. */
+  removeOlderThan(ageMs: number): void;
+}
+
+/** BSON begins with its own length: four bytes, little-endian. */
+const lengthBytes = 4;
+const smallestDocument = 5;
+const extension = '.bson';
+
+export function createDocumentFiles(folder: string, maxBytes: number): DocumentFiles {
+  makeFolder(folder);
+  const pathOf = (operationId: string) => {
+    if (!isOperationId(operationId)) throw new Error('not an operation id');
+    return join(folder, operationId + extension);
+  };
+
+  function all(): { path: string; bytes: number; writtenAt: number }[] {
+    return readdirSync(folder).flatMap((file) => {
+      const path = join(folder, file);
+      // Another process may have removed it meanwhile.
+      const stat = statSync(path, { throwIfNoEntry: false });
+      return stat === undefined ? [] : [{ path, bytes: stat.size, writtenAt: stat.mtimeMs }];
+    });
+  }
+
+  function dropOldest(keep: string): void {
+    const files = all().sort((a, b) => a.writtenAt - b.writtenAt);
+    let total = files.reduce((sum, { bytes }) => sum + bytes, 0);
+    for (const { path, bytes } of files) {
+      if (total <= maxBytes) return;
+      if (path === keep) continue;
+      rmSync(path, { force: true });
+      total -= bytes;
+    }
+  }
+
+  return {
+    write(operationId, documents) {
+      const path = pathOf(operationId);
+      const partial = `${path}.${process.pid}`;
+      try {
+        writeFileSync(partial, Buffer.concat(documents), { mode: 0o600 });
+        renameSync(partial, path);
+      } catch (error) {
+        rmSync(partial, { force: true });
+        throw error;
+      }
+      dropOldest(path);
+    },
+    read(operationId) {
+      try {
+        return split(readFileSync(pathOf(operationId)));
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
+        throw error;
+      }
+    },
+    remove(operationId) {
+      rmSync(pathOf(operationId), { force: true });
+    },
+    removeOlderThan(ageMs) {
+      for (const { path, writtenAt } of all()) if (Date.now() - writtenAt > ageMs) rmSync(path, { force: true });
+    },
+  };
+}
+
+function split(bytes: Buffer): Uint8Array[] | null {
+  const documents: Uint8Array[] = [];
+  for (let at = 0; at < bytes.byteLength; ) {
+    const length = at + lengthBytes <= bytes.byteLength ? bytes.readInt32LE(at) : 0;
+    if (length < smallestDocument || at + length > bytes.byteLength) return null;
+    documents.push(new Uint8Array(bytes.subarray(at, at + length)));
+    at += length;
+  }
+  return documents;
+}

@@ -1,0 +1,12 @@
+/** What is said between the program and the process that holds its store. */
+
+import type { Store } from '../core/ports.js';
+import type { LocalStoreSettings } from './local-path.js';
+import type { StoreError } from './store-error.js';
+
+export type Method = Exclude<keyof Store, 'problem'>;
+
+/** The first request opens the store; the answers come in the order of the requests. */
+export type Request = { id: number; open: LocalStoreSettings } | { id: number; method: Method; args: unknown[] };
+
+export type Reply = { id: number; value: unknown } | { id: number; error: { kind: StoreError['kind']; message: string } };
