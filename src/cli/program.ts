@@ -5,7 +5,10 @@ import { ConfigError, type LoadedConfig, loadConfig } from '../config/load.js';
 import { type OptionName, type OptionRow, optionRows } from '../config/options.js';
 import { LeashError } from '../domain/errors.js';
 import { createRedactor } from '../domain/redact.js';
-import { serve } from './serve.js';
+import { addTerminalCommands } from './commands.js';
+
+/** Loaded only to serve: the commands for a terminal have no use for MCP. */
+const serve = async (config: ReturnType<typeof loadConfig>, version: string) => { await (await import('./serve.js')).serve(config, version); };
 
 /** Exit code for a command line or a configuration that cannot be used. */
 const usageExitCode = 2;
@@ -27,6 +30,7 @@ export function createProgram(version: string): Command {
     if (word !== undefined) command.error(`error: unknown command or extra word ${JSON.stringify(word)}`);
     await start(flags, version);
   });
+  addTerminalCommands(program, redactArguments);
   return program;
 }
 
@@ -51,9 +55,15 @@ async function start(flags: Partial<Record<OptionName, unknown>>, version: strin
     await serve(loaded, version);
   } catch (error) {
     if (error instanceof ConfigError) fail(error.message);
-    if (error instanceof LeashError) fail(`${loaded?.uriFrom ?? ''}: ${createRedactor(loaded?.config.uri === undefined ? [] : [loaded.config.uri])(error.message)} ${error.next}`);
+    if (error instanceof LeashError && loaded !== undefined) fail(refusal(error, loaded));
     throw error;
   }
+}
+
+/** Names the option that gave the connection string, and none of its secrets. */
+function refusal(error: LeashError, { config, uriFrom, controlUriFrom }: LoadedConfig): string {
+  const redact = createRedactor([config.uri, config.controlUri].filter((uri) => uri !== undefined));
+  return `${error.path === 'controlUri' ? controlUriFrom : uriFrom}: ${redact(error.message)} ${error.next}`;
 }
 
 function fail(message: string): never {

@@ -1,7 +1,7 @@
 /** `mongo-leash serve`: MCP over stdio until the client goes away, and then a shutdown that proves what it says. */
 
 import { setTimeout as delay } from 'node:timers/promises';
-import { serveStdio } from '@modelcontextprotocol/server/stdio';
+import { StdioServerTransport, serveStdio } from '@modelcontextprotocol/server/stdio';
 import { ConfigError, type LoadedConfig } from '../config/load.js';
 import type { ShutdownReport } from '../core/shutdown.js';
 import { wire } from '../wire.js';
@@ -38,7 +38,7 @@ export async function serve({ config, warnings }: LoadedConfig, version: string)
     const shutdown = wired.leash.shutdown(config.shutdownMs);
     log.info({ reason }, 'shutting down');
     void shutdown.then(async (report) => {
-      const tidied = wired.deployment.close().then(stopEmbedded).catch(() => undefined);
+      const tidied = Promise.all([wired.deployment.close(), wired.store.close()]).then(stopEmbedded).catch(() => undefined);
       // A database that does not answer must not hold up the end: what is left open closes with the process.
       await Promise.race([Promise.all([writeReport(reason, report), tidied]), delay(config.demo ? embeddedStopMs : closeMs)]);
       process.exit(report.allProven ? process.exitCode : 1);
@@ -56,11 +56,19 @@ export async function serve({ config, warnings }: LoadedConfig, version: string)
     end('an unexpected error');
   });
 
-  serveStdio(() => wired.createServer(), { onerror: (error) => { log.warn({ error: wired.redact(error.message) }, 'transport error'); } });
+  const transport = new StdioServerTransport();
+  serveStdio(() => wired.createServer(), { transport, onerror: (error) => { log.warn({ error: wired.redact(error.message) }, 'transport error'); } });
+  // A transport that gave up (a message over its 10 MiB) reads nothing any more, not even the end of stdin.
+  const onClose = transport.onclose?.bind(transport);
+  transport.onclose = () => {
+    onClose?.();
+    end('the transport closed');
+  };
   log.info({ instance: wired.instance, version, configured: config.uri !== undefined }, 'serving MCP over stdio');
   // Connecting ahead makes the first call fast; a database that is down is told to whoever calls.
   if (config.uri !== undefined) {
     setImmediate(() => {
+      wired.leash.sweep.start();
       wired.deployment.ready().catch((error: unknown) => {
         if (!ending) log.warn({ error: wired.redact(error instanceof Error ? error.message : String(error)) }, 'the database cannot be reached yet; each call tries again');
       });
