@@ -7,7 +7,7 @@ import { sleeping, startDetached } from '../support/checked.js';
 import { type Cli, createCli } from '../support/cli.js';
 import { type TestMongo, eventually, running, startMongo } from '../support/mongo.js';
 import { startServer } from '../support/server.js';
-import { openTerminal } from '../support/tmux.js';
+import { hasTmux, openTerminal } from '../support/tmux.js';
 
 let mongo: TestMongo;
 let cli: Cli;
@@ -206,7 +206,7 @@ describe('credentials', () => {
     for (const { stdout, stderr } of [wrong, special, option]) expect(stdout + stderr).not.toMatch(/wr0ng|ssw0rd/);
   });
 
-  test('a password that is left out is asked for at a terminal without showing it', async () => {
+  test.skipIf(!hasTmux)('a password that is left out is asked for at a terminal without showing it', async () => {
     const operation = await reader.start(mongo.client);
     const terminal = openTerminal(['ps'], { env: cli.env(uri.reader.replace(':s3cret!pw@', '@')) });
     try {

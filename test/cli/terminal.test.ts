@@ -5,7 +5,7 @@ import { type Agent, type AgentOperation, createAgent } from '../support/agents.
 import { type Cli, createCli } from '../support/cli.js';
 import { type TestMongo, eventually, running, startMongo, tagged } from '../support/mongo.js';
 import { isAlive as isProcessThere } from '../support/processes.js';
-import { type TerminalWindow, openTerminal } from '../support/tmux.js';
+import { type TerminalWindow, hasTmux, openTerminal } from '../support/tmux.js';
 
 let mongo: TestMongo;
 let cli: Cli;
@@ -63,7 +63,7 @@ async function openTop(options?: Parameters<typeof open>[1]): Promise<{ terminal
   };
 }
 
-describe('top', () => {
+describe.skipIf(!hasTmux)('top', () => {
   test('shows what runs, the longest first, and follows it', async () => {
     const first = await agent.start(mongo.client);
     const { terminal, expectGivenBack } = await openTop();
@@ -184,7 +184,7 @@ describe('top', () => {
   });
 });
 
-describe('kill at a terminal', () => {
+describe.skipIf(!hasTmux)('kill at a terminal', () => {
   test('shows what it would kill and asks; anything but yes kills nothing', async () => {
     const operation = await agent.start(mongo.client);
     const terminal = open(['kill', operation.id]);
@@ -211,7 +211,7 @@ describe('kill at a terminal', () => {
   });
 });
 
-describe('colours', () => {
+describe.skipIf(!hasTmux)('colours', () => {
   test('are on a terminal, unless NO_COLOR is set, and an evil comment has no effect on it', async () => {
     await agent.start(mongo.client, { tag: { own: 'a\u001b[31mred\u001b]0;title\u0007' } });
     const coloured = open(['ps']);

@@ -24,6 +24,8 @@ export interface Testimony {
 const interrupts: ReadonlySet<number | null> = new Set([11601, 237, 43]);
 const timeLimits: ReadonlySet<number | null> = new Set([50, 262]);
 const scripted: ReadonlySet<LifeKind> = new Set(['sleep', 'busy', 'batches', 'merge', 'out', 'overdue']);
+/** What cannot be interrupted stays until it is done, and is only not to be called ended before. */
+const isStubborn = ({ life }: Lived) => life.kind === 'stubborn';
 /** Within this time after it was asked to stop, an operation that can be interrupted is gone. */
 const killTakesMs = 2_000;
 
@@ -145,14 +147,14 @@ function againstTheTarget(testimony: Testimony): string[] {
 function pastItsDeadline({ lived, sightings, controlFaults }: Testimony): string[] {
   const deadline = lived.startedAt + lived.life.maxTimeMS + deadlineGraceMs + killTakesMs;
   // With its looks and kills held on their way, nothing can be stopped in time.
-  if (controlFaults || sightings === undefined || sightings.lastLookAt < deadline) return [];
+  if (controlFaults || isStubborn(lived) || sightings === undefined || sightings.lastLookAt < deadline) return [];
   const told = lived.reports.some(({ verdict, at }) => at > deadline - killTakesMs && (verdict === 'still_running' || verdict === 'unknown'));
   return told ? [] : [`it was there ${Math.round(sightings.lastLookAt - deadline + killTakesMs)} ms after its deadline, and no answer said so`];
 }
 
 /** Data that cannot pass do not delay a kill: it goes by the control connections. */
 function notGoneInTime({ lived, sightings, call, controlFaults }: Testimony): string[] {
-  if (controlFaults || sightings === undefined || lived.askedToStopAt === null) return [];
+  if (controlFaults || isStubborn(lived) || sightings === undefined || lived.askedToStopAt === null) return [];
   // Nothing can be stopped before its bytes have come; a request that is held comes late.
   const from = Math.max(lived.askedToStopAt, sightings.firstLookAt, call?.sentAt ?? 0);
   const took = Math.round(sightings.lastLookAt - from);

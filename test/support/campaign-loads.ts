@@ -36,6 +36,9 @@ export function loadOf({ kind, workMs, maxTimeMS, waitMs, index }: Life, wave: n
     case 'limited':
       // About 2,000 documents in a millisecond, and a place to stop after each.
       return reads({ collection: 'things', pipeline: [...times('a', 1_000), ...times('b', Math.ceil(workMs / 10)), { $group: { _id: null, count: { $sum: 1 } } }] }, 1);
+    case 'stubborn':
+      // Some 14,000 additions in a millisecond, all in one document: no kill is heeded before it is done.
+      return reads({ collection: 'one', pipeline: [{ $project: { n: additions([Math.ceil(workMs / 70), 1_000, 1_000]) } }] }, 1);
     case 'overdue':
       // JavaScript does not heed the server's time limit: only our own deadline ends it.
       return reads({ collection: 'one', pipeline: [{ $match: { $expr: js('sleep(10000);return true') } }] }, 1);
@@ -52,6 +55,11 @@ export function loadOf({ kind, workMs, maxTimeMS, waitMs, index }: Life, wave: n
     case 'out':
       return writes({ $out: name });
   }
+}
+
+/** Nested `$reduce`, which adds one at a time. */
+function additions([count, ...inner]: number[]): object {
+  return { $reduce: { input: { $range: [0, count] }, initialValue: 0, in: { $add: ['$$value', inner.length === 0 ? 1 : additions(inner)] } } };
 }
 
 /** Sleeps a little for each of the things, so that every batch takes its share of the time. */

@@ -2,7 +2,7 @@
 
 import { type Random, randomFrom } from './random.js';
 
-export const lifeKinds = ['quick', 'scan', 'sleep', 'busy', 'lookup', 'batches', 'merge', 'out', 'limited', 'overdue'] as const;
+export const lifeKinds = ['quick', 'scan', 'sleep', 'busy', 'lookup', 'batches', 'merge', 'out', 'limited', 'overdue', 'stubborn'] as const;
 export type LifeKind = (typeof lifeKinds)[number];
 
 export type Act =

@@ -1,10 +1,13 @@
 /** A real terminal for tests: keys go in, and what a person would see comes out. */
 
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { programPath } from './server.js';
+
+/** Without tmux there is no terminal to test in: the tests that need one are skipped, and the run's last line counts them. */
+export const hasTmux = spawnSync('tmux', ['-V']).status === 0;
 
 export interface TerminalWindow {
   /** Types keys by their tmux names: `x`, `Down`, `C-c`, `Enter`. */
