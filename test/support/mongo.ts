@@ -1,5 +1,6 @@
 /** Real mongods for tests: started, frozen, restarted and stopped, and a witness with a connection of its own. */
 
+import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { MongoMemoryReplSet } from 'mongodb-memory-server-core';
 import { type Document, MongoClient } from 'mongodb';
@@ -79,7 +80,10 @@ export async function startMongo({ members = 1, auth = false, args = [] }: TestM
     direct: (host) => open(`mongodb://${credentials}${host}/?directConnection=true${auth ? '&authSource=admin' : ''}`),
     pid,
     dbPath: (host) => server(host).instanceInfo?.dbPath ?? '',
-    freeze: (host) => void process.kill(pid(host), 'SIGSTOP'),
+    freeze(host) {
+      process.kill(pid(host), 'SIGSTOP');
+      waitUntilStopped(pid(host));
+    },
     thaw: (host) => void process.kill(pid(host), 'SIGCONT'),
     async restart(host) {
       const member = server(host);
@@ -92,6 +96,15 @@ export async function startMongo({ members = 1, auth = false, args = [] }: TestM
       await set.stop({ doCleanup: true });
     },
   };
+}
+
+/** The signal returns at once, and threads that are at work stop a moment later: what is sent in between may still be answered. */
+function waitUntilStopped(pid: number): void {
+  const tasks = `/proc/${pid}/task`;
+  if (!existsSync(tasks)) return;
+  const isStopped = (task: string) => /\) [Tt] /.test(readFileSync(`${tasks}/${task}/stat`, 'utf8'));
+  const deadline = Date.now() + 5_000;
+  while (!readdirSync(tasks).every(isStopped)) if (Date.now() > deadline) throw new Error(`the process ${pid} did not stop`);
 }
 
 /** What runs or idles under a tag of mongo-leash on the node of this client, as the database says. */
