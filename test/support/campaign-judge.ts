@@ -166,6 +166,7 @@ function notProvenOnGoodWires(testimony: Testimony): string[] {
   const { lived, controlFaults, wireWasCut } = testimony;
   if (controlFaults || wireWasCut || lived.life.fault.kind !== 'none') return [];
   const last = lastOf(testimony);
+  if (isStubborn(lived) && last?.verdict === 'still_running') return [];
   return last?.outcome === null || last?.outcome === 'lost' ? [`its wires were good, and at last it was called ${last.verdict ?? last.outcome}: ${last.reason}`] : [];
 }
 

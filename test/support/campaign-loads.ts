@@ -37,8 +37,8 @@ export function loadOf({ kind, workMs, maxTimeMS, waitMs, index }: Life, wave: n
       // About 2,000 documents in a millisecond, and a place to stop after each.
       return reads({ collection: 'things', pipeline: [...times('a', 1_000), ...times('b', Math.ceil(workMs / 10)), { $group: { _id: null, count: { $sum: 1 } } }] }, 1);
     case 'stubborn':
-      // Some 14,000 additions in a millisecond, all in one document: no kill is heeded before it is done.
-      return reads({ collection: 'one', pipeline: [{ $project: { n: additions([Math.ceil(workMs / 70), 1_000, 1_000]) } }] }, 1);
+      // Additions for up to a second, all in one document: no kill is heeded before they are done.
+      return reads({ collection: 'one', pipeline: [{ $project: { n: additions([Math.ceil(workMs / 300), 1_000, 1_000]) } }] }, 1);
     case 'overdue':
       // JavaScript does not heed the server's time limit: only our own deadline ends it.
       return reads({ collection: 'one', pipeline: [{ $match: { $expr: js('sleep(10000);return true') } }] }, 1);

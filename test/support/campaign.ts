@@ -88,7 +88,7 @@ function wireWasCut(proxy: TcpProxy, id: string): boolean {
 /** Closes the engine, and says what the database still has of it. */
 async function leftAfter(witness: MongoClient, { engine, proxy }: { engine: Engine; proxy: TcpProxy }, lived: readonly Lived[], maxOperations: number): Promise<string[]> {
   const problems: string[] = [];
-  const rows = await eventually('nothing tagged is left', async () => (await tagged(witness)).length === 0).then(() => [], () => tagged(witness));
+  const rows = await eventually('nothing tagged is left', async () => (await tagged(witness)).length === 0, 60_000).then(() => [], () => tagged(witness));
   for (const row of rows) problems.push(`left in the database: ${JSON.stringify(row)}`);
   // Sessions are used again, but for those whose connection broke: more than these would be one for each call.
   const broken = lived.filter(({ id }) => ['no_reply', 'given_up'].includes(engine.calls.get(id)?.end?.kind ?? '')).length;
