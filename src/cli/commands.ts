@@ -36,8 +36,9 @@ export function addTerminalCommands(program: Command, redact: (text: string) => 
     .action((ids: string[], { wait, ...flags }: Flags<Omit<KillOptions, 'waitMs'> & { wait: number }>) => connected(flags, async (terminal) => (await import('./kill.js')).kill(terminal, ids, { ...flags, waitMs: wait })));
 
   addConnection(program.command('top').description('Watch what runs, live, and kill what is selected'))
+    .option('--json', 'no view, but one JSON object a line for each operation, each second')
     .addHelpText('after', helpOf('top'))
-    .action((flags: ConnectionFlags) => connected(flags, async (terminal) => (await import('./top.js')).top(terminal)));
+    .action((flags: ConnectionFlags & { json?: boolean }) => connected(flags, async (terminal) => (flags.json === true ? (await import('./top-json.js')).topJson(terminal) : (await import('./top.js')).top(terminal))));
 
   addStateFolder(program.command('history').description('Show what ended, as this machine has it on record'))
     .addOption(new Option('--since <duration>', 'only what ended since then, such as 30m').argParser(parseDuration))

@@ -48,7 +48,10 @@ const help: Record<CommandName, Help> = {
     more: ['Filters choose among tagged operations only. The worst of several results gives the exit code: 3, then 4, 6, 5, 0.'],
   },
   top: {
-    examples: [['mongo-leash top', 'watch all nodes, refreshed each second']],
+    examples: [
+      ['mongo-leash top', 'watch all nodes, refreshed each second'],
+      ['mongo-leash top --json', 'the same for a script, one object a line'],
+    ],
     codes: { done: 'left with q', ...common },
     more: ['Keys: up, down, j, k select; x and then y kills the selected one; q leaves.'],
   },
