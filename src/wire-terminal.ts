@@ -6,7 +6,7 @@ import { systemClock } from './core/clock.js';
 import { createLeash } from './core/leash.js';
 import { createLivenessOf } from './core/liveness.js';
 import type { Clock, Deployment, ExaminedDeployment, Log, Store } from './core/ports.js';
-import { LeashError } from './domain/errors.js';
+import { LeashError, messageOf } from './domain/errors.js';
 import { encodeId, idLengths } from './domain/ids.js';
 import { createRedactor } from './domain/redact.js';
 import { parseConnectionString } from './mongo/connection-string.js';
@@ -85,6 +85,6 @@ function openDeployment(...args: Parameters<typeof createDeployment>): ExaminedD
     return createDeployment(...args);
   } catch (error) {
     if (error instanceof LeashError) throw error;
-    throw new LeashError('bad_argument', `The connection string cannot be used: ${error instanceof Error ? error.message : String(error)}.`, { next: 'Correct its options.', cause: error });
+    throw new LeashError('bad_argument', `The connection string cannot be used: ${messageOf(error)}.`, { next: 'Correct its options.', cause: error });
   }
 }

@@ -1,5 +1,6 @@
 /** `mongo-leash serve`: MCP over stdio until the client goes away, and then a shutdown that proves what it says. */
 
+import { messageOf } from '../domain/errors.js';
 import { setTimeout as delay } from 'node:timers/promises';
 import { StdioServerTransport, serveStdio } from '@modelcontextprotocol/server/stdio';
 import { ConfigError, type LoadedConfig } from '../config/load.js';
@@ -22,7 +23,7 @@ export async function serve({ config, warnings }: LoadedConfig, version: string)
     log.info('starting an in-memory replica set with sample data');
     const { startEmbedded } = await import('./embedded.js');
     const embedded = await startEmbedded().catch((error: unknown) => {
-      throw new ConfigError(`--demo: no database could be started: ${error instanceof Error ? error.message : String(error)}. Set MONGOMS_SYSTEM_BINARY to the path of a mongod.`);
+      throw new ConfigError(`--demo: no database could be started: ${messageOf(error)}. Set MONGOMS_SYSTEM_BINARY to the path of a mongod.`);
     });
     stopEmbedded = () => embedded.stop();
     config.uri = embedded.uri;
@@ -70,7 +71,7 @@ export async function serve({ config, warnings }: LoadedConfig, version: string)
     setImmediate(() => {
       wired.leash.sweep.start();
       wired.deployment.ready().catch((error: unknown) => {
-        if (!ending) log.warn({ error: wired.redact(error instanceof Error ? error.message : String(error)) }, 'the database cannot be reached yet; each call tries again');
+        if (!ending) log.warn({ error: wired.redact(messageOf(error)) }, 'the database cannot be reached yet; each call tries again');
       });
     });
   }

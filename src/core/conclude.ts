@@ -1,5 +1,6 @@
 /** Turns a judgement that is final into the operation's outcome, once, and keeps it in the store. */
 
+import { messageOf } from '../domain/errors.js';
 import type { Judgement } from '../domain/verdict.js';
 import { type Cause, type Outcome, isFinal, nextOutcome } from '../domain/words.js';
 import { pause } from './clock.js';
@@ -61,7 +62,7 @@ export function createConclude(deps: { clock: Clock; store: Store; log: Log; for
   }
 
   function notKept(operationId: string, error: unknown): void {
-    log.error({ operationId, error: error instanceof Error ? error.message : String(error) }, 'the record of an ended operation could not be kept');
+    log.error({ operationId, error: messageOf(error) }, 'the record of an ended operation could not be kept');
   }
 }
 

@@ -1,5 +1,6 @@
 /** The one kill path: whatever the cause, an operation is stopped here, and proven to be, or said not to be. */
 
+import { messageOf } from '../domain/errors.js';
 import { type Fact, addFact, isLook } from '../domain/facts.js';
 import type { Evidence, KillReport, KillSent } from '../domain/operation.js';
 import { type Cause, isFinal } from '../domain/words.js';
@@ -57,7 +58,7 @@ export function createKiller(deps: { deployment: Deployment; watch: Watch; clock
     const task: KillTask = {
       cause,
       done: pursue().catch((error: unknown) => {
-        log.error({ operationId: record.operationId, error: error instanceof Error ? error.message : String(error) }, 'the kill path failed');
+        log.error({ operationId: record.operationId, error: messageOf(error) }, 'the kill path failed');
       }).finally(() => {
         endedAt = clock.now();
         const judgement = conclude(operation);

@@ -1,6 +1,6 @@
 /** Runs an aggregation on the leash: recorded before it is sent, bounded in time, and followed to its end. */
 
-import { LeashError } from '../domain/errors.js';
+import { LeashError, messageOf } from '../domain/errors.js';
 import { addFact } from '../domain/facts.js';
 import type { OperationRecord, WriteReport } from '../domain/operation.js';
 import type { Namespace } from '../domain/policy/pipeline-policy.js';
@@ -268,10 +268,6 @@ export function createRun(deps: RunDeps): (request: RunRequest, caller: Caller) 
 /** A server that cannot put a result document into a reply closes the connection instead of answering (measured: $group with $push). */
 function brokenMessage(node: string, error: unknown): string {
   return `The connection to ${node} broke before the reply came: ${messageOf(error)}. If this happens again, the suspicion is a result document over the 16 MB limit, for which some servers close the connection: project fewer fields, or $unwind instead of collecting into one document.`;
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }
 
 /** Waits for the promise, or rejects as soon as the signal aborts; the promise itself goes on. */

@@ -1,7 +1,9 @@
 /** Everything that runs on a deployment, for whoever may see it: no principal, no MCP. */
 
 import type { OperationRecord } from '../domain/operation.js';
+import { stateOf } from '../domain/verdict.js';
 import type { ServerState } from '../domain/words.js';
+import { hashedPrincipal } from './owner.js';
 import type { ProcessIdentity } from '../domain/facts.js';
 import type { Clock, Deployment, Liveness, Store, SurveyRow } from './ports.js';
 
@@ -94,7 +96,7 @@ export async function takeSurvey({ deployment, store, clock, livenessOf }: Surve
     return {
       operationId: tag?.operationId ?? null,
       requestId: tag?.request ?? null,
-      principal: record?.principal ?? (tag === null ? null : `#${tag.principal}`),
+      principal: record?.principal ?? (tag === null ? null : hashedPrincipal(tag.principal)),
       session: tag?.session ?? null,
       instance: tag?.instance ?? null,
       liveness: alive,
@@ -122,12 +124,6 @@ export async function takeSurvey({ deployment, store, clock, livenessOf }: Surve
 function ageOf({ ageSeconds }: SurveyRow, record: OperationRecord | null, now: number): number | null {
   if (record === null || record.sentAt === null) return ageSeconds;
   return Math.max(ageSeconds ?? 0, Math.round(now - Date.parse(record.sentAt)) / 1_000);
-}
-
-function stateOf({ sighting }: SurveyRow): ServerState {
-  if (sighting.killPending) return 'kill_pending';
-  if (sighting.kind === 'idle_cursor') return 'idle_cursor';
-  return sighting.waitingForLock ? 'waiting_for_lock' : 'running';
 }
 
 /** With a cursor it is not known: maxTimeMS counts the server's working time over all commands, and not the time between them. */

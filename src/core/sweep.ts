@@ -1,5 +1,6 @@
 /** Ends what dead server processes of this machine left on the database, at the start and every minute. */
 
+import { messageOf } from '../domain/errors.js';
 import { atDeadline } from '../domain/verdict.js';
 import type { Verdict } from '../domain/words.js';
 import { pause } from './clock.js';
@@ -121,7 +122,7 @@ export function createSweep(deps: SweepDeps): Sweep {
       const { orphans, settled, leftAlone } = await now();
       if (orphans.length > 0 || settled.length > 0) log.info({ orphans, settled, leftAlone }, 'swept');
     } catch (error) {
-      log.debug({ error: error instanceof Error ? error.message : String(error) }, 'no sweep this time');
+      log.debug({ error: messageOf(error) }, 'no sweep this time');
     }
   }
 

@@ -95,3 +95,8 @@ export class LeashError extends Error {
     this.serverCode = options.serverCode;
   }
 }
+
+/** What an error says, whatever was thrown. */
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

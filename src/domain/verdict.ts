@@ -1,6 +1,6 @@
 /** The one judge: from the facts about an operation to what may be said of it. Nothing else makes a verdict. */
 
-import { type Fact, type LookFact, type ProcessIdentity, isLook } from './facts.js';
+import { type Fact, type LookFact, type ProcessIdentity, type Sighting, isLook } from './facts.js';
 import type { KilledBy, Outcome, ServerState, Verdict } from './words.js';
 
 /** Server errors that say that the call itself was interrupted: Interrupted, CursorKilled, CursorNotFound. */
@@ -105,7 +105,8 @@ function fromSighting(look: Seen, facts: readonly Fact[]): Judgement {
   return open('pending', stateOf(look), `The last look at ${node} sees that it ${doing}.`);
 }
 
-function stateOf({ sighting }: Seen): ServerState {
+/** The database's side of an operation, as one sighting shows it. */
+export function stateOf({ sighting }: { sighting: Sighting }): ServerState {
   if (sighting.killPending) return 'kill_pending';
   if (sighting.kind === 'idle_cursor') return 'idle_cursor';
   return sighting.waitingForLock ? 'waiting_for_lock' : 'running';

@@ -1,7 +1,7 @@
 /** Records and documents as answers: one shape in every tool, within the size that was asked for. */
 
 import { documentsToJson } from '../domain/ejson-out.js';
-import { LeashError, type ErrorCode } from '../domain/errors.js';
+import { LeashError, type ErrorCode, messageOf } from '../domain/errors.js';
 import { mongoshLines } from '../domain/mongosh.js';
 import type { OperationRecord } from '../domain/operation.js';
 import { type Verdict, isFinal } from '../domain/words.js';
@@ -103,7 +103,7 @@ export function responseLimit(asked: number | undefined, limits: ToolLimits, not
 
 /** An error as an answer: what happened, what is known of the database, what to do next. */
 export function errorAnswer(error: unknown, redact: (text: string) => string, extra: Record<string, unknown> = {}): ToolAnswer {
-  const known = error instanceof LeashError ? error : new LeashError('internal', `An error of this server: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
+  const known = error instanceof LeashError ? error : new LeashError('internal', `An error of this server: ${messageOf(error)}`, { cause: error });
   return {
     isError: true,
     body: {

@@ -1,5 +1,6 @@
 /** The control connection to one node: looks at what runs there and sends kills there, apart from all data. */
 
+import { messageOf } from '../domain/errors.js';
 import { type Document, type MongoClient, MongoServerError } from 'mongodb';
 import type { Clock, KillReply, Look, Survey } from '../core/ports.js';
 import type { ProcessIdentity, Sighting } from '../domain/facts.js';
@@ -138,8 +139,4 @@ export function createControl(client: MongoClient, node: string, clock: Clock): 
 
 function isUnauthorized(error: unknown): boolean {
   return error instanceof MongoServerError && error.code === unauthorized;
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

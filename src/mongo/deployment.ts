@@ -4,7 +4,7 @@ import type { MongoClient } from 'mongodb';
 import type { ConnectionString } from 'mongodb-connection-string-url';
 import type { Clock, ExaminedDeployment, HiddenMembers, KillReply, Log, Look, Survey } from '../core/ports.js';
 import { pause } from '../core/clock.js';
-import { LeashError } from '../domain/errors.js';
+import { LeashError, messageOf } from '../domain/errors.js';
 import { type ClientSettings, controlAppName, controlTimeoutMs, createControlClient, createDataClient, dataAppName, dataBearingNodes, directString, setNameOf } from './clients.js';
 import { createControl } from './control.js';
 import { describeCollection } from './describe.js';
@@ -192,6 +192,6 @@ function checkControl(connectionString: ConnectionString, instance: string, data
   try {
     createControlClient(connectionString, instance, 'localhost:27017', data);
   } catch (error) {
-    throw new LeashError('bad_argument', `The connection string cannot be used: ${error instanceof Error ? error.message : String(error)}.`, { path: 'controlUri', next: 'Correct its options.', cause: error });
+    throw new LeashError('bad_argument', `The connection string cannot be used: ${messageOf(error)}.`, { path: 'controlUri', next: 'Correct its options.', cause: error });
   }
 }

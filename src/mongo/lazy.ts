@@ -1,7 +1,7 @@
 /** Loads the driver when it is first needed: a server that only lists its tools starts without it. */
 
 import type { Clock, Deployment, Log } from '../core/ports.js';
-import { LeashError } from '../domain/errors.js';
+import { LeashError, messageOf } from '../domain/errors.js';
 import type { DeploymentSettings } from './deployment.js';
 
 export interface LazyDeployment extends Deployment {
@@ -19,7 +19,7 @@ export function lazyDeployment(settings: DeploymentSettings, clock: Clock, log: 
         loaded = createDeployment(settings, clock, log);
       } catch (error) {
         if (error instanceof LeashError) throw error;
-        throw new LeashError('bad_argument', `The connection string cannot be used: ${error instanceof Error ? error.message : String(error)}.`, { next: 'Correct its options.', cause: error });
+        throw new LeashError('bad_argument', `The connection string cannot be used: ${messageOf(error)}.`, { next: 'Correct its options.', cause: error });
       }
       return loaded;
     });

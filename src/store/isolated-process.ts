@@ -3,6 +3,7 @@
  * process that reads it (SIGBUS), and a disk that hangs stops its only thread. That must never be the one that kills.
  */
 
+import { messageOf } from '../domain/errors.js';
 import type { Store } from '../core/ports.js';
 import type { Reply, Request } from './isolated-protocol.js';
 import type { LocalStoreSettings } from './local-path.js';
@@ -36,7 +37,7 @@ async function answer(request: Request): Promise<Reply> {
     return { id, value: 'open' in request ? await openStore(request.open) : await call(request.method, request.args) };
   } catch (error) {
     const kind = error instanceof StoreError ? error.kind : store === null ? 'gone' : 'failed';
-    return { id, error: { kind, message: error instanceof Error ? error.message : String(error) } };
+    return { id, error: { kind, message: messageOf(error) } };
   }
 }
 

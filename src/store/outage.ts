@@ -1,5 +1,6 @@
 /** While a store cannot be used nobody waits for it: it is asked again after a while, and each reason is logged once. */
 
+import { messageOf } from '../domain/errors.js';
 import type { Clock, Log } from '../core/ports.js';
 import { StoreError } from './store-error.js';
 
@@ -26,7 +27,7 @@ export function createOutage(clock: Pick<Clock, 'now'>, log: Log): Outage {
     },
     began(kind, error) {
       const what = error instanceof StoreError ? error.kind : 'failed';
-      const why = error instanceof Error ? error.message : String(error);
+      const why = messageOf(error);
       const isNews = closed.write === null || clock.now() >= closed.write.until;
       const found = { why, since: clock.now(), until: what === 'refused' ? Number.POSITIVE_INFINITY : clock.now() + pauseMs };
       // A disk that is full can be read all the same; one record that cannot be read says nothing of the others.
