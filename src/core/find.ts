@@ -1,12 +1,13 @@
 /** Finds an operation by its id: in this process, in the store, or, with no record of it, by its tag in the database. */
 
+import { LeashError } from '../domain/errors.js';
 import type { OperationRecord } from '../domain/operation.js';
 import { type RequestId, decodeRequestId, principalHash } from '../domain/tag.js';
 import type { Caller } from './run.js';
 import type { Foreign } from './foreign.js';
 import { type LiveOperation, addLook, createLive } from './live.js';
 import { hashedPrincipal, owns } from './owner.js';
-import type { Clock, Deployment, Hit, Liveness, Look, Store } from './ports.js';
+import type { Clock, Deployment, Expired, Hit, Liveness, Look, Store } from './ports.js';
 import type { Registry } from './registry.js';
 import type { Settle } from './settle.js';
 import { unseenRecord } from './unseen.js';
@@ -31,7 +32,7 @@ export interface FindDeps {
 }
 
 export interface Find {
-  /** Others' operations are not found, in the same way as ones that do not exist. @throws LeashError unreachable */
+  /** Others' operations are not found, in the same way as ones that do not exist. @throws LeashError unreachable, expired */
   find(operationId: string, caller: Pick<Caller, 'principal' | 'admin'>): Promise<Found>;
   /** Follows an operation of this principal that another process runs, from the look that found it and the record that its process left. */
   adopt(hit: Hit, principal: string, kept?: OperationRecord | null): LiveOperation;
@@ -39,7 +40,7 @@ export interface Find {
 
 export function createFind({ deployment, store, clock, registry, watch, foreign, settle, livenessOf }: FindDeps): Find {
   async function find(operationId: string, { principal, admin = false }: Pick<Caller, 'principal' | 'admin'>): Promise<Found> {
-    const mayHave = (record: OperationRecord | undefined | null) => record !== undefined && record !== null && (admin || owns(principal, record));
+    const mayHave = (record: Pick<OperationRecord, 'principal'> | null) => record !== null && (admin || owns(principal, record));
     const live = registry.get(operationId);
     if (live !== null && mayHave(live.record) && !(live.foreign && live.killTask === null)) return { kind: 'live', operation: live };
     const kept = await store.get(operationId);
@@ -57,7 +58,12 @@ export function createFind({ deployment, store, clock, registry, watch, foreign,
     await deployment.ready();
     const looks = await watch.look(deployment.nodes());
     const hit = looks.flatMap((look) => (look.ok ? look.hits : [])).find(({ tag }) => tag.operationId === operationId && (admin || tag.principal === principalHash(principal)));
-    if (hit === undefined) return record === null ? nowhere(looks) : { kind: 'recorded', record: record.outcome === null ? await endOf(record, looks) : record };
+    if (hit === undefined) {
+      if (record !== null) return { kind: 'recorded', record: record.outcome === null ? await endOf(record, looks) : record };
+      const gone = await store.expired(operationId);
+      if (gone !== null && mayHave(gone)) throw expiredError(gone, looks);
+      return nowhere(looks);
+    }
     const adopted = adopt(hit, record?.principal ?? (admin ? hashedPrincipal(hit.tag.principal) : principal), record);
     for (const look of looks) addLook(adopted, look);
     return { kind: 'live', operation: adopted };
@@ -83,12 +89,24 @@ export function createFind({ deployment, store, clock, registry, watch, foreign,
   return { find, adopt };
 }
 
-function nowhere(looks: Look[]): Found {
+function nowhere(looks: readonly Look[]): Extract<Found, { kind: 'not_found' }> {
   return {
     kind: 'not_found',
     looked: looks.filter((look) => look.ok).map((look) => look.node),
     silent: looks.flatMap((look) => (look.ok ? [] : [{ node: look.node, reason: look.reason }])),
   };
+}
+
+/** What is left to say when the record is gone: how it ended, and where a look did not find it now. */
+function expiredError({ operationId, outcome, cause, endedAt, expiredAt }: Expired, looks: readonly Look[]): LeashError {
+  const { looked, silent } = nowhere(looks);
+  const keptMs = Date.parse(expiredAt) - Date.parse(endedAt);
+  const unseen = looked.length === 0 ? '' : ` No operation or cursor with its tag that this user may see is on ${looked.join(', ')}.`;
+  const unasked = silent.map(({ node, reason }) => ` ${node} did not answer (${reason}).`).join('');
+  return new LeashError('expired', `Operation ${operationId} ended (${outcome}) at ${endedAt}; its record was kept for ${keptMs} ms and is gone.`, {
+    database: `Its end was on record${cause === null ? '' : ` (cause ${cause})`}.${unseen}${unasked}`,
+    next: outcome === 'lost' ? 'How it ended is unknown: if it could write, look at its target before you run it again.' : undefined,
+  });
 }
 
 /** The record that its process left, for one that the database shows: it has not ended, and its call is not here. */
@@ -146,5 +164,8 @@ export function recordOfForeign(clock: Clock, { tag, sighting }: Pick<Hit, 'tag'
     kill: null,
     evidence: [],
     notes: [],
+    answerAs: null,
+    keepMs: null,
+    task: false,
   };
 }

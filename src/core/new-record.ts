@@ -10,6 +10,8 @@ export interface RecordStart {
   /** ISO 8601 UTC, like the deadline. */
   createdAt: string;
   deadlineAt: string;
+  /** How long it is kept after its end when the request does not say, in milliseconds. */
+  keepMs: number;
 }
 
 export function newRecord(request: RunRequest, caller: Caller, start: RecordStart): OperationRecord {
@@ -51,5 +53,8 @@ export function newRecord(request: RunRequest, caller: Caller, start: RecordStar
     kill: null,
     evidence: [],
     notes: request.notes,
+    answerAs: request.answerAs,
+    keepMs: request.keepMs ?? start.keepMs,
+    task: false,
   };
 }

@@ -4,6 +4,7 @@ import type { KillSent, OperationRecord } from '../domain/operation.js';
 import type { ProcessIdentity, Sighting } from '../domain/facts.js';
 import type { Namespace } from '../domain/policy/pipeline-policy.js';
 import type { Tag } from '../domain/tag.js';
+import type { Cause, Outcome } from '../domain/words.js';
 
 export interface Clock {
   /** Milliseconds of a monotonic clock. */
@@ -225,11 +226,25 @@ export interface InstanceRecord {
 
 export type Liveness = 'alive' | 'dead' | 'unknown';
 
-/** Where records and results of operations are kept. */
+/** What is left of an operation whose record was dropped for its age. Times are ISO 8601 UTC. */
+export interface Expired {
+  operationId: string;
+  /** As its record had it. */
+  principal: string;
+  outcome: Outcome;
+  cause: Cause | null;
+  endedAt: string;
+  /** When the time was over for which its record was kept. */
+  expiredAt: string;
+}
+
+/** Where records and results of operations are kept. An ended one's are dropped when they are older than its `keepMs`. */
 export interface Store {
   /** Keeps a record, or its later form. A record with an outcome is never replaced by one without, and no outcome but `lost` by another. */
   put(record: OperationRecord): Promise<void>;
   get(operationId: string): Promise<OperationRecord | null>;
+  /** What is left of one whose record was dropped for its age, for a while; null of all others. */
+  expired(operationId: string): Promise<Expired | null>;
   /** Newest first; of every principal when none is named. */
   list(principal?: string): Promise<OperationRecord[]>;
   /** Those without an outcome, of every principal. */

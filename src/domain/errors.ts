@@ -34,8 +34,8 @@ export const errorCodes = {
     next: 'Check the id. operations lists what runs and what ended recently.',
   },
   expired: {
-    database: 'The operation has ended, and its documents are kept no longer.',
-    next: 'Run it again if its documents are still needed.',
+    database: 'The operation has ended, and what is asked for is kept no longer.',
+    next: 'Run it again if it is still needed. operations lists what is still kept.',
   },
   not_ended: {
     database: 'The operation has not ended.',

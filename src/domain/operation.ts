@@ -72,6 +72,14 @@ export interface Whereabouts {
   nodes: string[];
 }
 
+/** How the documents of an answer were asked for. */
+export interface AnswerForm {
+  /** Canonical instead of relaxed Extended JSON. */
+  canonical: boolean;
+  /** Size of the answer in bytes. */
+  responseBytes: number;
+}
+
 export interface OperationRecord {
   operationId: string;
   instance: string;
@@ -112,4 +120,13 @@ export interface OperationRecord {
   evidence: Evidence[];
   /** What the caller should know about how its arguments were taken. */
   notes: string[];
+  /** null when another process started it, or an older program. */
+  answerAs: AnswerForm | null;
+  /**
+   * How long its record and documents are kept after its end, in milliseconds; null, as long as whoever keeps them keeps
+   * anything, when another process started it, or an older program.
+   */
+  keepMs: number | null;
+  /** Whether it was handed over as a native task. */
+  task: boolean;
 }

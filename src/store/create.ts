@@ -10,8 +10,9 @@ export interface StoreOptions {
   store: 'local' | 'memory';
   stateFolder: string | undefined;
   keepResults: boolean;
-  /** Milliseconds after the end of an operation. */
+  /** Milliseconds after the end of an operation, where its record does not say; and the most that one may say. */
   retentionMs: number;
+  maxRetentionMs?: number;
   /** Bytes of documents of all operations together. */
   storeBytes: number;
 }
@@ -21,7 +22,8 @@ const openMs = 8_000;
 const callMs = 4_000;
 
 export function createStore(options: StoreOptions, clock: Clock, log: Log): Store {
-  const limits = { retentionMs: options.retentionMs, maxResultBytes: options.storeBytes };
+  const { retentionMs, maxRetentionMs = retentionMs, storeBytes } = options;
+  const limits = { retentionMs, maxRetentionMs, maxResultBytes: storeBytes };
   const memory = createMemoryStore(limits, clock);
   if (options.store === 'memory') return memory;
   const folder = options.stateFolder ?? defaultStateFolder(process.env);

@@ -1,7 +1,7 @@
 /** Keeps the documents of each operation in a file of its own: what is dropped is gone from the disk's folder at once. */
 
 import { readFileSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { isOperationId } from '../domain/ids.js';
 import { makeFolder } from './state-folder.js';
 
@@ -11,8 +11,8 @@ export interface DocumentFiles {
   /** null when there are none, or a crash cut them off. */
   read(operationId: string): Uint8Array[] | null;
   remove(operationId: string): void;
-  /** Removes what was written that long ago, in milliseconds, whoever wrote it. */
-  removeOlderThan(ageMs: number): void;
+  /** Removes what was written that long ago, in milliseconds, whoever wrote it, but for what is kept. */
+  removeOlderThan(ageMs: number, isKept: (operationId: string) => boolean): void;
 }
 
 /** BSON begins with its own length: four bytes, little-endian. */
@@ -71,8 +71,11 @@ export function createDocumentFiles(folder: string, maxBytes: number): DocumentF
     remove(operationId) {
       rmSync(pathOf(operationId), { force: true });
     },
-    removeOlderThan(ageMs) {
-      for (const { path, writtenAt } of all()) if (Date.now() - writtenAt > ageMs) rmSync(path, { force: true });
+    removeOlderThan(ageMs, isKept) {
+      for (const { path, writtenAt } of all()) {
+        // The name of one that a crash left half-written is no operation's id.
+        if (Date.now() - writtenAt > ageMs && !isKept(basename(path, extension))) rmSync(path, { force: true });
+      }
     },
   };
 }

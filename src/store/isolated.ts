@@ -98,6 +98,7 @@ export function createIsolatedStore(settings: IsolatedSettings): Omit<Store, 'pr
   return {
     put: async (record) => { await call('put', record); },
     get: (operationId) => call('get', operationId) as ReturnType<Store['get']>,
+    expired: (operationId) => call('expired', operationId) as ReturnType<Store['expired']>,
     list: (principal) => call('list', principal) as ReturnType<Store['list']>,
     unended: () => call('unended') as ReturnType<Store['unended']>,
     putDocuments: async (operationId, documents) => { await call('putDocuments', operationId, documents); },

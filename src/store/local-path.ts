@@ -5,8 +5,10 @@ import { join } from 'node:path';
 
 export interface LocalStoreSettings {
   folder: string;
-  /** How long records and documents are kept after their operation's end, in milliseconds. */
+  /** How long a record that does not say so itself, and its documents, are kept after the operation's end, in milliseconds. */
   retentionMs: number;
+  /** The longest that a record may ask for, in milliseconds; nothing longer than `retentionMs` when it is left out. */
+  maxRetentionMs?: number;
   /** Bytes of documents of all operations of all processes together; the oldest go first. */
   maxResultBytes: number;
 }

@@ -7,9 +7,11 @@ import type { InstanceRecord, Store } from '../core/ports.js';
 import { laterForm } from '../domain/later-form.js';
 import type { OperationRecord } from '../domain/operation.js';
 import { createDocumentFiles } from './document-files.js';
+import { keptUntil, tombstoneOf } from './expiry.js';
 import { type LocalStoreSettings, localStorePath } from './local-path.js';
 import { makeFolder } from './state-folder.js';
 import { StoreError } from './store-error.js';
+import { openTombstones } from './tombstones.js';
 
 /** Raised when what is kept changes in a way that an older program would misread. */
 export const schemaVersion = 1;
@@ -21,8 +23,15 @@ const openAfterDeadlineMs = 7 * dayMs;
 /** An instance says itself anew while it lives, so one that has not for that long is dead, and so is all it ran. */
 const instanceMs = 30 * dayMs;
 const purgeEveryMs = 60_000;
+const tombstoneLimits = { keptMs: 7 * dayMs, maxCount: 100_000 };
 /** Each process holds a few; the number is set by whoever makes the file. */
 const maxReaders = 1_024;
+/** The databases in the file, with room for those of later versions. */
+const maxDbs = 8;
+
+/** What was not said yet when the record was put by an older program. */
+type Kept = Omit<OperationRecord, keyof typeof unsaid> & Partial<OperationRecord>;
+const unsaid = { answerAs: null, keepMs: null, task: false };
 
 interface KeptInstance {
   record: InstanceRecord;
@@ -32,13 +41,14 @@ interface KeptInstance {
 
 /**
  * Opens the store, or makes it. A damaged file can end the process (LMDB reads it through mapped memory): see isolated-process.ts.
+ * @param now milliseconds since 1970: what is kept is older than this process
  * @throws StoreError refused for a store of a newer version; the system's or LMDB's error
  */
-export function openLocalStore({ folder, retentionMs, maxResultBytes }: LocalStoreSettings): Store {
+export function openLocalStore({ folder, retentionMs, maxRetentionMs = 0, maxResultBytes }: LocalStoreSettings, now: () => number = Date.now): Store {
   makeFolder(folder);
   const path = localStorePath(folder);
   // A commit is on the disk before it is answered; JSON is read by every later version, and by other programs.
-  const root = open<{ version: number }, string>({ path, encoding: 'json', overlappingSync: false, maxDbs: 4, maxReaders });
+  const root = open<{ version: number }, string>({ path, encoding: 'json', overlappingSync: false, maxDbs, maxReaders });
   try {
     refuseNewer(root.get(schemaKey), path);
   } catch (error) {
@@ -47,30 +57,44 @@ export function openLocalStore({ folder, retentionMs, maxResultBytes }: LocalSto
   }
   for (const file of [path, `${path}-lock`]) chmodSync(file, 0o600);
   if (root.get(schemaKey) === undefined) root.putSync(schemaKey, { version: schemaVersion });
-  const running: Database<OperationRecord, string> = root.openDB({ name: 'running', encoding: 'json' });
-  const ended: Database<OperationRecord, string> = root.openDB({ name: 'ended', encoding: 'json' });
+  const running: Database<Kept, string> = root.openDB({ name: 'running', encoding: 'json' });
+  const ended: Database<Kept, string> = root.openDB({ name: 'ended', encoding: 'json' });
   const instances: Database<KeptInstance, string> = root.openDB({ name: 'instances', encoding: 'json' });
+  const tombstones = openTombstones(root, tombstoneLimits);
   const documents = createDocumentFiles(join(folder, 'results'), maxResultBytes);
   let purgedAt = 0;
 
-  const find = (operationId: string) => ended.get(operationId) ?? running.get(operationId) ?? null;
-  const isExpired = (record: OperationRecord) => record.endedAt !== null && Date.now() - Date.parse(record.endedAt) > retentionMs;
+  const whole = (kept: Kept): OperationRecord => ({ ...unsaid, ...kept });
+  function find(operationId: string): OperationRecord | null {
+    const kept = ended.get(operationId) ?? running.get(operationId);
+    return kept === undefined ? null : whole(kept);
+  }
+  const isExpired = (record: OperationRecord) => now() > keptUntil(record, retentionMs);
   const values = <T>(database: Database<T, string>) => [...database.getRange()].map(({ value }) => value);
+  const records = (database: Database<Kept, string>) => values(database).map(whole);
   /** What another process has committed is seen from the next turn of the event loop on, or from here. */
   const fresh = () => { root.resetReadTxn(); };
 
   /** Within a transaction. */
   function dropExpired(): void {
-    const now = Date.now();
-    for (const record of values(ended)) {
-      if (!isExpired(record)) continue;
+    for (const record of records(ended)) {
+      const tombstone = isExpired(record) ? tombstoneOf(record, retentionMs) : null;
+      if (tombstone === null) continue;
       ended.removeSync(record.operationId);
       documents.remove(record.operationId);
+      tombstones.add(tombstone);
     }
-    for (const record of values(running)) {
-      if (now - Date.parse(record.deadlineAt ?? record.createdAt) > openAfterDeadlineMs) running.removeSync(record.operationId);
+    tombstones.drop(now());
+    for (const record of records(running)) {
+      if (now() - Date.parse(record.deadlineAt ?? record.createdAt) > openAfterDeadlineMs) running.removeSync(record.operationId);
     }
-    for (const { record, saidAt } of values(instances)) if (now - saidAt > instanceMs) instances.removeSync(record.instance);
+    for (const { record, saidAt } of values(instances)) if (now() - saidAt > instanceMs) instances.removeSync(record.instance);
+  }
+
+  /** What has no record here can be another machine's, which may keep it as long as a record may ask for. */
+  function dropStrayDocuments(): void {
+    fresh();
+    documents.removeOlderThan(Math.max(retentionMs, maxRetentionMs), (operationId) => find(operationId) !== null);
   }
 
   let queue: { action: () => void; resolve: () => void; reject: (error: unknown) => void }[] = [];
@@ -86,15 +110,15 @@ export function openLocalStore({ folder, retentionMs, maxResultBytes }: LocalSto
   function commit(): void {
     const writes = queue;
     queue = [];
-    const isDue = Date.now() - purgedAt > purgeEveryMs;
+    const isDue = now() - purgedAt > purgeEveryMs;
     try {
       // Synchronous: after a commit that failed (a full disk), LMDB's queue of its own is of no use any more.
       root.transactionSync(() => {
         for (const { action } of writes) action();
         if (isDue) dropExpired();
       });
-      if (isDue) documents.removeOlderThan(retentionMs);
-      if (isDue) purgedAt = Date.now();
+      if (isDue) dropStrayDocuments();
+      if (isDue) purgedAt = now();
       for (const { resolve } of writes) resolve();
     } catch (error) {
       for (const { reject } of writes) reject(error);
@@ -112,15 +136,22 @@ export function openLocalStore({ folder, retentionMs, maxResultBytes }: LocalSto
       const record = find(operationId);
       return record === null || isExpired(record) ? null : record;
     },
+    async expired(operationId) {
+      fresh();
+      const record = find(operationId);
+      if (record === null) return tombstones.get(operationId);
+      // Its time is over, and nothing has been written since.
+      return isExpired(record) ? tombstoneOf(record, retentionMs) : null;
+    },
     async list(principal) {
       fresh();
-      return [...values(running), ...values(ended)]
+      return [...records(running), ...records(ended)]
         .filter((record) => (principal === undefined || record.principal === principal) && !isExpired(record))
         .sort((a, b) => (a.createdAt < b.createdAt ? 1 : -1));
     },
     async unended() {
       fresh();
-      return values(running);
+      return records(running);
     },
     async putDocuments(operationId, kept) {
       documents.write(operationId, kept);
@@ -130,7 +161,7 @@ export function openLocalStore({ folder, retentionMs, maxResultBytes }: LocalSto
       const record = find(operationId);
       return record === null || isExpired(record) ? null : documents.read(operationId);
     },
-    putInstance: (record) => write(() => { instances.putSync(record.instance, { record, saidAt: Date.now() }); }),
+    putInstance: (record) => write(() => { instances.putSync(record.instance, { record, saidAt: now() }); }),
     async instances() {
       fresh();
       return values(instances).map(({ record }) => record);

@@ -1,11 +1,12 @@
 /** Keeps records and results in this process, for a bounded time and in bounded memory. */
 
-import type { Clock, InstanceRecord, Store } from '../core/ports.js';
+import type { Clock, Expired, InstanceRecord, Store } from '../core/ports.js';
 import { laterForm } from '../domain/later-form.js';
 import type { OperationRecord } from '../domain/operation.js';
+import { keptMs, tombstoneOf } from './expiry.js';
 
 export interface MemoryStoreLimits {
-  /** How long a record is kept after its operation's end, in milliseconds. */
+  /** How long a record that does not say so itself is kept after its operation's end, in milliseconds. */
   retentionMs: number;
   /** Bytes of documents of all operations together; the oldest results go first. */
   maxResultBytes: number;
@@ -19,15 +20,31 @@ interface Entry {
   endedAt: number | null;
 }
 
+const maxTombstones = 10_000;
+
 export function createMemoryStore(limits: MemoryStoreLimits, clock: Pick<Clock, 'now'>): Store {
   // In the order of creation: the first is the oldest.
   const entries = new Map<string, Entry>();
+  // In the order in which their records were dropped.
+  const tombstones = new Map<string, Expired>();
   const instances = new Map<string, InstanceRecord>();
 
   /** A running operation's record is never dropped. */
   function dropExpired(): void {
-    for (const [operationId, { endedAt }] of entries) {
-      if (endedAt !== null && clock.now() - endedAt > limits.retentionMs) entries.delete(operationId);
+    for (const [operationId, { record, endedAt }] of entries) {
+      if (endedAt === null || clock.now() - endedAt <= keptMs(record, limits.retentionMs)) continue;
+      entries.delete(operationId);
+      const tombstone = tombstoneOf(record, limits.retentionMs);
+      if (tombstone !== null) bury(tombstone);
+    }
+  }
+
+  function bury(tombstone: Expired): void {
+    tombstones.delete(tombstone.operationId);
+    tombstones.set(tombstone.operationId, tombstone);
+    for (const oldest of tombstones.keys()) {
+      if (tombstones.size <= maxTombstones) return;
+      tombstones.delete(oldest);
     }
   }
 
@@ -57,6 +74,10 @@ export function createMemoryStore(limits: MemoryStoreLimits, clock: Pick<Clock, 
       const entry = entries.get(operationId);
       return Promise.resolve(entry === undefined ? null : structuredClone(entry.record));
     },
+    expired(operationId) {
+      dropExpired();
+      return Promise.resolve(entries.has(operationId) ? null : (tombstones.get(operationId) ?? null));
+    },
     list(principal) {
       dropExpired();
       const records = [...entries.values()].map(({ record }) => record).filter((record) => principal === undefined || record.principal === principal);
@@ -74,6 +95,7 @@ export function createMemoryStore(limits: MemoryStoreLimits, clock: Pick<Clock, 
       return Promise.resolve();
     },
     getDocuments(operationId) {
+      dropExpired();
       return Promise.resolve(entries.get(operationId)?.documents ?? null);
     },
     putInstance(instance) {

@@ -90,6 +90,10 @@ export function createResilientStore({ local, memory, clock, log, keepDocuments 
       if (!stored.ok || stored.value === null) return own;
       return own === null ? stored.value : laterForm(stored.value, own);
     },
+    async expired(operationId) {
+      const stored = await attempt('read', () => local.expired(operationId));
+      return (stored.ok ? stored.value : null) ?? (await memory.expired(operationId));
+    },
     async list(principal) {
       const records = await readRecords(() => local.list(principal), await memory.list(principal), () => true);
       return records.sort((a, b) => (a.createdAt < b.createdAt ? 1 : -1));

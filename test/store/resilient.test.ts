@@ -72,6 +72,16 @@ describe('with a disk that works', () => {
     expect(logged).toEqual([]);
   });
 
+  it('what another process has dropped for its age is known, and what this one keeps is not said to be dropped', async () => {
+    const folder = freshFolder();
+    const { store } = openStore(folder);
+    const [old, kept] = [ended(aRecord(), { endedAt: new Date(Date.now() - 2 * limits.retentionMs).toISOString() }), ended(aRecord())];
+    await onDisk(folder, (disk) => Promise.all([disk.put(old), disk.put(kept)]));
+    await onDisk(folder, (disk) => disk.put(aRecord()));
+    expect(await store.expired(old.operationId)).toMatchObject({ outcome: 'succeeded', principal: old.principal });
+    expect(await store.expired(kept.operationId)).toBeNull();
+  });
+
   it('an end that another process records is seen', async () => {
     const folder = freshFolder();
     const { store } = openStore(folder);
@@ -147,6 +157,11 @@ describe.each(failures)('with $name', ({ why, make, mend }) => {
     await make(folder);
     const { store, logged, skip } = openStore(folder);
     const end = await expectItGoesOn(store, logged, why);
+    const short = ended(aRecord(), { keepMs: 1_000 });
+    await store.put(short);
+    skip(1_001);
+    expect(await store.get(short.operationId)).toBeNull();
+    expect(await store.expired(short.operationId)).toMatchObject({ outcome: 'succeeded' });
     skip(31_000);
     if (mend === undefined) {
       await store.put(aRecord());

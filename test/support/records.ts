@@ -45,6 +45,9 @@ export function aRecord(changes: Partial<OperationRecord> = {}): OperationRecord
     kill: null,
     evidence: [],
     notes: [],
+    answerAs: null,
+    keepMs: null,
+    task: false,
     ...changes,
   };
 }
