@@ -131,7 +131,7 @@ async function killOne(terminal: Terminal, target: Target, survey: SurveyResult,
   const { name } = target;
   try {
     if ('operationId' in target) {
-      const { record, verdict } = await terminal.leash.kill({ operationId: target.operationId }, terminalCaller, waitMs);
+      const { record, verdict } = await terminal.leash.kill({ operationId: target.operationId }, terminalCaller, waitMs, 'command_line');
       return { name, operationId: target.operationId, verdict: verdict ?? 'unknown', reason: record.reason, record };
     }
     const process = survey.processes.get(target.at.node);

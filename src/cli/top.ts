@@ -54,7 +54,7 @@ export async function top(terminal: Terminal): Promise<number> {
     if (operationId === null) return;
     note(`${operationId}: being killed`);
     try {
-      const { record, verdict } = await terminal.leash.kill({ operationId }, terminalCaller, verifyMs);
+      const { record, verdict } = await terminal.leash.kill({ operationId }, terminalCaller, verifyMs, 'command_line');
       note(`${operationId}: ${verdict ?? 'unknown'}${record.kill === null ? '' : ` after ${showDuration(record.kill.elapsedMs)}`}. ${record.reason}`);
     } catch (error) {
       if (!(error instanceof LeashError)) throw error;

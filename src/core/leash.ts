@@ -4,15 +4,15 @@ import { LeashError } from '../domain/errors.js';
 import type { OperationRecord } from '../domain/operation.js';
 import { type RequestId, principalHash } from '../domain/tag.js';
 import { atDeadline } from '../domain/verdict.js';
-import { type Verdict, isFinal } from '../domain/words.js';
+import { type Cause, type Verdict, isFinal } from '../domain/words.js';
 import { type AdmissionLimits, createAdmission } from './admission.js';
 import { pause } from './clock.js';
 import { createConclude } from './conclude.js';
 import { createFind, recordOfForeign } from './find.js';
 import { createForeign } from './foreign.js';
-import { noteProblem } from './keep.js';
+import { keepRecord, noteProblem } from './keep.js';
 import { createKiller } from './kill.js';
-import { type LiveOperation, addLook, judgeLive, nodesOf, refreshRecord } from './live.js';
+import { type LiveOperation, addLook, judgeLive, moveWait, nodesOf, refreshRecord } from './live.js';
 import { hashedPrincipal, owns } from './owner.js';
 import type { Clock, Deployment, InstanceRecord, Liveness, Log, Look, Store } from './ports.js';
 import { createRegistry } from './registry.js';
@@ -45,9 +45,18 @@ export interface Leash {
   run(request: RunRequest, caller: Caller): Promise<RunAnswer>;
   /** Looks now; waits up to `waitMs` for its end. @throws LeashError not_found, unreachable */
   status(reference: Reference, caller: Caller, waitMs: number): Promise<Inspection>;
-  /** Kills and verifies for up to `waitMs`; goes on in the background after that. @throws LeashError not_found, unreachable */
-  kill(reference: Reference, caller: Caller, waitMs: number): Promise<Inspection>;
+  /**
+   * Kills and verifies for up to `waitMs`; goes on in the background after that.
+   * @param cause when it is not the tool `kill`, by the principal itself or an administrator
+   * @throws LeashError not_found, unreachable
+   */
+  kill(reference: Reference, caller: Caller, waitMs: number, cause?: Cause): Promise<Inspection>;
+  /** Those of the caller's principal; of every principal for an administrator. */
   operations(caller: Caller): Promise<OperationsList>;
+  /** Kills what calls of this session started and has not ended. */
+  endSession(session: string): void;
+  /** Whether a call of this session started something that has not ended. */
+  isBusy(session: string): boolean;
   /** What an ended operation has read. @throws LeashError not_found, not_ended, expired */
   result(reference: Reference, caller: Caller): Promise<{ record: OperationRecord; documents: Uint8Array[] }>;
   load(): { running: number; queued: number };
@@ -67,7 +76,7 @@ export interface LeashDeps {
   livenessOf(instance: string): Promise<Liveness>;
   sweepMode: SweepMode;
   newOperationId(): string;
-  limits: AdmissionLimits & { deadlineGraceMs: number };
+  limits: AdmissionLimits & { deadlineGraceMs: number; keepMs: number };
   checkPolicy(request: RunRequest): Promise<void>;
 }
 
@@ -87,7 +96,7 @@ export function createLeash(deps: LeashDeps): Leash {
   const { find, adopt } = createFind({ deployment, store, clock, registry, watch, foreign, settle, livenessOf });
   const sweep = createSweep({ deployment, store, clock, log, registry, watch, adopt, killer, conclude, settle, self, livenessOf, mode: deps.sweepMode });
   const shutdown = createShutdown({ deployment, registry, killer, conclude, clock, log });
-  const run = createRun({ ...deps, deadlineGraceMs: limits.deadlineGraceMs, registry, admission, watch, killer, conclude, isClosing: shutdown.isClosing });
+  const run = createRun({ ...deps, deadlineGraceMs: limits.deadlineGraceMs, keepMs: limits.keepMs, registry, admission, watch, killer, conclude, isClosing: shutdown.isClosing });
 
   async function locate(reference: Reference, caller: Caller) {
     const operationId = 'operationId' in reference ? reference.operationId : registry.idOfRequest(caller.session, reference.requestId);
@@ -118,11 +127,15 @@ export function createLeash(deps: LeashDeps): Leash {
     }
   }
 
-  /** Takes looks into what this principal has open: whether further ones may settle that one of these is gone. */
-  async function justMissed(looks: readonly Look[], principal: string): Promise<boolean> {
+  function ofSession(session: string): LiveOperation[] {
+    return registry.all().filter(({ foreign: isForeign, record }) => !isForeign && record.session === session && record.outcome === null);
+  }
+
+  /** Takes looks into what this caller has open: whether further ones may settle that one of these is gone. */
+  async function justMissed(looks: readonly Look[], caller: Caller): Promise<boolean> {
     let missed = false;
     for (const operation of registry.all()) {
-      if (!owns(principal, operation.record)) continue;
+      if (!maySee(caller, operation.record)) continue;
       if (operation.execution !== null || operation.foreign) for (const look of looks) if (nodesOf(operation, [look.node]).includes(look.node)) addLook(operation, look);
       if ((await foreign.takeEnd(operation)) !== null) continue;
       const judgement = conclude(operation);
@@ -165,15 +178,18 @@ export function createLeash(deps: LeashDeps): Leash {
       return inspect(operation.record, operation.record.kill?.verdict ?? null);
     },
 
-    async kill(reference, caller, waitMs) {
+    async kill(reference, caller, waitMs, cause) {
       const found = await locate(reference, caller);
       // An ended operation is not killed: the verdict says what had become of it, or what an earlier kill did.
       if (found.kind === 'recorded') return inspect(found.record, found.record.kill?.verdict ?? verdictOfEnded(found.record));
       const { operation } = found;
-      const task = killer.kill(operation, caller.admin === true ? 'command_line' : 'kill_tool');
+      if ((cause === 'tasks_cancel' || cause === 'stream_closed') && operation.record.wait === 'detached') moveWait(operation, 'cancelled');
+      const task = killer.kill(operation, cause ?? (owns(caller.principal, operation.record) ? 'kill_tool' : 'administrator'));
       await pause(clock, waitMs, Promise.race([task.done, aborted(caller.signal)]));
       const judgement = refreshRecord(clock, operation);
       const verdict = atDeadline(judgement, operation.facts);
+      // Whoever is told the verdict may ask another process for it next.
+      if (isFinal(verdict)) await keepRecord(store, operation.record);
       // Whoever gives no time to look is not told that too little was seen.
       return inspect(operation.record, waitMs === 0 && verdict === 'unknown' ? judgement.verdict : verdict);
     },
@@ -181,33 +197,36 @@ export function createLeash(deps: LeashDeps): Leash {
     async operations(caller) {
       await deployment.ready();
       const hash = principalHash(caller.principal);
+      const admin = caller.admin === true;
       let looks = await watch.look(deployment.nodes());
-      for (let round = 1; (await justMissed(looks, caller.principal)) && round < settlingLooks; round += 1) {
+      for (let round = 1; (await justMissed(looks, caller)) && round < settlingLooks; round += 1) {
         await pause(clock, settlingPauseMs);
         looks = await watch.look(deployment.nodes());
       }
       const running = new Map<string, OperationRecord>();
-      for (const { record } of registry.all()) if (owns(caller.principal, record) && record.outcome === null) running.set(record.operationId, record);
+      for (const { record } of registry.all()) if (maySee(caller, record) && record.outcome === null) running.set(record.operationId, record);
       for (const look of looks) {
         if (!look.ok) continue;
         for (const hit of look.hits) {
           const id = hit.tag.operationId;
-          if (hit.tag.principal !== hash || running.has(id) || registry.get(id) !== null) continue;
+          if ((!admin && hit.tag.principal !== hash) || running.has(id) || registry.get(id) !== null) continue;
           const record = await store.get(id);
+          const principal = record?.principal ?? (hit.tag.principal === hash ? caller.principal : hashedPrincipal(hit.tag.principal));
           if (record !== null && record.outcome !== null) {
             // Its end is recorded, and yet this look saw it: the database is the witness.
-            running.set(id, { ...recordOfForeign(clock, hit, caller.principal), reason: 'The last look found its tag although its end is recorded; look again.' });
+            running.set(id, { ...recordOfForeign(clock, hit, principal), reason: 'The last look found its tag although its end is recorded; look again.' });
             continue;
           }
-          const operation = adopt(hit, caller.principal, record);
+          const operation = adopt(hit, principal, record);
           addLook(operation, look);
           refreshRecord(clock, operation);
           running.set(id, operation.record);
         }
       }
       // What has ended in this very call is on its way to the store.
-      const justEnded = registry.all().map(({ record }) => record).filter((record) => owns(caller.principal, record) && record.outcome !== null);
-      const stored = (await Promise.all([caller.principal, hashedPrincipal(hash)].map((principal) => store.list(principal)))).flat().sort((a, b) => (a.createdAt < b.createdAt ? 1 : -1));
+      const justEnded = registry.all().map(({ record }) => record).filter((record) => maySee(caller, record) && record.outcome !== null);
+      const principals = admin ? [undefined] : [caller.principal, hashedPrincipal(hash)];
+      const stored = (await Promise.all(principals.map((principal) => store.list(principal)))).flat().sort((a, b) => (a.createdAt < b.createdAt ? 1 : -1));
       const records = stored.filter(({ operationId }) => !running.has(operationId) && !justEnded.some((record) => record.operationId === operationId));
       const settled = await settle(records);
       const ended = [...justEnded, ...records.map((record) => settled.get(record.operationId) ?? record).filter((record) => record.outcome !== null)];
@@ -220,6 +239,15 @@ export function createLeash(deps: LeashDeps): Leash {
       };
     },
 
+    endSession(session) {
+      for (const operation of ofSession(session)) {
+        moveWait(operation, 'gone');
+        killer.kill(operation, 'session_ended');
+      }
+    },
+
+    isBusy: (session) => ofSession(session).length > 0,
+
     async result(reference, caller) {
       const found = await locate(reference, caller);
       const record = found.kind === 'live' ? found.operation.record : found.record;
@@ -231,6 +259,10 @@ export function createLeash(deps: LeashDeps): Leash {
       return { record, documents: documents ?? [] };
     },
   };
+}
+
+function maySee({ principal, admin }: Caller, record: OperationRecord): boolean {
+  return admin === true || owns(principal, record);
 }
 
 function verdictOfEnded(record: OperationRecord): Verdict {

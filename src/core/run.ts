@@ -2,9 +2,10 @@
 
 import { LeashError, messageOf } from '../domain/errors.js';
 import { addFact } from '../domain/facts.js';
-import type { OperationRecord, WriteReport } from '../domain/operation.js';
+import type { AnswerForm, OperationRecord, WriteReport } from '../domain/operation.js';
 import type { Namespace } from '../domain/policy/pipeline-policy.js';
 import type { RequestId } from '../domain/tag.js';
+import type { Cause } from '../domain/words.js';
 import type { Admission } from './admission.js';
 import { pause } from './clock.js';
 import type { Conclude } from './conclude.js';
@@ -21,13 +22,15 @@ import { type PreparedWrite, describeEffects, prepareWrite } from './write-effec
 export interface Caller {
   /** Whose operations these are. */
   principal: string;
-  /** May see and kill the operations of every principal: the command line, and later the scope for it over HTTP. */
+  /** May see and kill the operations of every principal: the command line, and over HTTP the scope `leash:admin`. */
   admin?: boolean;
   /** The mark of the caller's session, as it stands in tags. */
   session: string;
   requestId: RequestId;
   /** Aborts when the caller cancels. */
   signal: AbortSignal;
+  /** What an abort of the signal means, asked when it has come; `client_cancelled` when left out. */
+  causeOfAbort?: (() => Cause) | undefined;
   /** Told at most once a second what the database reports; absent when the caller did not ask. */
   progress?: ((message: string, elapsedSeconds: number) => void) | undefined;
 }
@@ -42,6 +45,12 @@ export interface RunRequest {
   ownComment: string;
   /** How long the caller waits before it is handed the operation's id. */
   waitMs: number;
+  /** When it is handed over as a native task: never, when it has not ended by `waitMs`, or whatever becomes of it. */
+  asTask: 'never' | 'when_detached' | 'always';
+  /** How long its record and documents are kept after its end, in milliseconds; the server's own time when left out. */
+  keepMs?: number | undefined;
+  /** How its documents are shown to whoever asks for its answer later. */
+  answerAs: AnswerForm;
   /** Equal for requests that ask the database for the same. */
   digest: string;
   /** Start it although the same is already running. */
@@ -70,6 +79,8 @@ export interface RunDeps {
   newOperationId(): string;
   /** How much longer than maxTimeMS the wall clock may go, in milliseconds. */
   deadlineGraceMs: number;
+  /** How long a record is kept after its operation's end when the request does not say, in milliseconds. */
+  keepMs: number;
   /** Refuses what the policy does not allow, views resolved. */
   checkPolicy(request: RunRequest): Promise<void>;
   isClosing(): boolean;
@@ -91,6 +102,7 @@ export function createRun(deps: RunDeps): (request: RunRequest, caller: Caller) 
     if (deps.isClosing()) throw new LeashError('shutting_down', 'This server is shutting down.');
     const running = request.startAnother ? null : registry.findDetached(caller.principal, request.digest);
     if (running !== null) {
+      running.record.task ||= request.asTask === 'always';
       await lookNow(running);
       refreshRecord(clock, running);
       return { kind: 'already_running', record: running.record, documents: [] };
@@ -110,7 +122,7 @@ export function createRun(deps: RunDeps): (request: RunRequest, caller: Caller) 
       await pause(clock, request.waitMs, Promise.race([operation.concluded.promise, brokenCall]));
       stopProgress();
       // A cancel counts until the answer is there: before that the caller has nothing to kill by.
-      return await answer(operation);
+      return await answer(operation, request);
     } finally {
       stopProgress();
       caller.signal.removeEventListener('abort', onCancel);
@@ -118,17 +130,19 @@ export function createRun(deps: RunDeps): (request: RunRequest, caller: Caller) 
   };
 
   /** Cancels what this request started; a client that uses an id twice at once means both. */
-  function cancelRequest({ session, requestId }: Caller): void {
+  function cancelRequest({ session, requestId, causeOfAbort }: Caller): void {
+    const cause = causeOfAbort?.() ?? 'client_cancelled';
     for (const operation of registry.ofRequest(session, requestId)) {
       if (operation.record.outcome !== null) continue;
-      moveWait(operation, 'cancelled');
-      killer.kill(operation, 'client_cancelled');
+      moveWait(operation, cause === 'session_ended' ? 'gone' : 'cancelled');
+      killer.kill(operation, cause);
     }
   }
 
   function begin(request: RunRequest, caller: Caller): LiveOperation {
     const deadlineInMs = request.aggregate.maxTimeMS + deps.deadlineGraceMs;
-    const record = newRecord(request, caller, { operationId: deps.newOperationId(), instance: deps.instance, createdAt: clock.iso(), deadlineAt: clock.iso(clock.now() + deadlineInMs) });
+    const record = newRecord(request, caller, { operationId: deps.newOperationId(), instance: deps.instance, createdAt: clock.iso(), deadlineAt: clock.iso(clock.now() + deadlineInMs), keepMs: deps.keepMs });
+    record.task = request.asTask === 'always';
     const operation = createLive(clock, record, { foreign: false, writes: request.writes !== null, deadlineInMs });
     registry.add(operation);
     operation.cancelDeadline = clock.after(deadlineInMs, () => {
@@ -253,11 +267,12 @@ export function createRun(deps: RunDeps): (request: RunRequest, caller: Caller) 
     for (const node of looked ? [] : nodes) addFact(operation.facts, { kind: 'no_answer', node, startedAt, endedAt: clock.now(), reason: `no answer within ${handoverLookMs} ms` });
   }
 
-  async function answer(operation: LiveOperation): Promise<RunAnswer> {
+  async function answer(operation: LiveOperation, request: RunRequest): Promise<RunAnswer> {
     const { record } = operation;
     await lookNow(operation);
     refreshRecord(clock, operation);
     const ended = record.outcome !== null;
+    record.task ||= !ended && request.asTask === 'when_detached';
     if (record.wait === 'waiting') moveWait(operation, ended ? 'answered' : 'detached');
     await keepRecord(store, record);
     if (ended && operation.unsentError !== null) throw operation.unsentError;

@@ -85,6 +85,8 @@ function request(i: number): RunRequest {
     aggregate: { on, pipeline: countForLong, maxTimeMS, limit: 1, maxResultBytes: 1_000, writes: false },
     ownComment: 'mongo-leash doctor',
     waitMs: 0,
+    asTask: 'never',
+    answerAs: { canonical: false, responseBytes: 1_000 },
     digest: `doctor ${i}`,
     startAnother: true,
     notes: [],

@@ -46,7 +46,11 @@ export function isFinal(verdict: Verdict): boolean {
 /** Why an operation was asked to stop; the first cause is kept. */
 export const causes = [
   'client_cancelled',
+  'stream_closed',
+  'session_ended',
+  'tasks_cancel',
   'kill_tool',
+  'administrator',
   'command_line',
   'deadline',
   'shutdown',
@@ -55,6 +59,13 @@ export const causes = [
   'sweep',
 ] as const;
 export type Cause = (typeof causes)[number];
+
+/** Causes by which whoever asked for the operation took it back; all others are somebody else's, or a limit's. */
+const requestorsCauses: ReadonlySet<Cause> = new Set(['client_cancelled', 'stream_closed', 'session_ended', 'tasks_cancel', 'kill_tool']);
+
+export function isRequestors(cause: Cause | null): boolean {
+  return cause !== null && requestorsCauses.has(cause);
+}
 
 /** Who killed an operation: this server's kill, or somebody or something else. */
 export type KilledBy = 'us' | 'others';

@@ -1,9 +1,12 @@
 /** What a tool is: its schemas, its texts, and a function that receives plainly what it needs. */
 
+import type { CallToolResult, InputRequiredSpec } from '@modelcontextprotocol/server';
 import type { z } from 'zod';
 import type { Leash } from '../core/leash.js';
 import type { Caller } from '../core/run.js';
 import type { PolicySettings } from '../domain/policy/pipeline-policy.js';
+import type { Scope } from '../domain/scope.js';
+import type { TaskView } from './tasks/source.js';
 
 /** The operator's limits as far as tools apply them. Times in milliseconds, sizes in bytes. */
 export interface ToolLimits {
@@ -16,6 +19,7 @@ export interface ToolLimits {
   responseBytes: number;
   maxResponseBytes: number;
   resultBytes: number;
+  maxRetentionMs: number;
   denyDiskUse: boolean;
   readPreference: 'primary' | 'primaryPreferred' | 'secondary' | 'secondaryPreferred' | 'nearest' | undefined;
 }
@@ -30,6 +34,20 @@ export interface ToolDeps {
 export interface ToolAnswer {
   body: Record<string, unknown>;
   isError: boolean;
+  /** Content in place of that text. */
+  content?: CallToolResult['content'];
+  /** What the call goes on as, or has been, under its own id; a client that has Tasks gets this instead. */
+  task?: TaskView;
+  /** What the client must be asked before the call can go on (2026-07-28, `input_required`). */
+  ask?: InputRequiredSpec;
+}
+
+/** Who calls, and what the call may become. */
+export interface ToolCaller extends Caller {
+  /** null when it cannot become a native task. `demanded`: the client wants one whatever becomes of it, and may say for how long. */
+  task: { demanded: boolean; ttlMs: number | undefined } | null;
+  /** Answers of the client to an earlier `ask`. */
+  inputResponses: Record<string, unknown> | undefined;
 }
 
 export interface Tool {
@@ -37,15 +55,19 @@ export interface Tool {
   title: string;
   description: string;
   input: z.ZodObject;
-  output: z.ZodObject;
+  output?: z.ZodObject;
+  /** What a principal must be allowed to. */
+  scope: Scope;
+  /** Whether a call of it may become a native task; `required`: nothing else. */
+  task?: 'optional' | 'required';
   annotations: { readOnlyHint: boolean; destructiveHint: boolean; idempotentHint: boolean; openWorldHint: boolean };
   /** `args` has passed `input`; `notes` say what was converted on the way. */
-  call(args: never, notes: string[], caller: Caller, deps: ToolDeps): Promise<ToolAnswer>;
+  call(args: never, notes: string[], caller: ToolCaller, deps: ToolDeps): Promise<ToolAnswer>;
 }
 
 /** Ties a tool's handler to its input schema. */
 export function defineTool<Input extends z.ZodObject>(
-  tool: Omit<Tool, 'input' | 'call'> & { input: Input; call(args: z.output<Input>, notes: string[], caller: Caller, deps: ToolDeps): Promise<ToolAnswer> },
+  tool: Omit<Tool, 'input' | 'call'> & { input: Input; call(args: z.output<Input>, notes: string[], caller: ToolCaller, deps: ToolDeps): Promise<ToolAnswer> },
 ): Tool {
   return tool;
 }

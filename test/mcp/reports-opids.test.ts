@@ -50,7 +50,7 @@ function leashOn(client: MongoClient) {
     log,
     instance: '1'.repeat(10),
     newOperationId: unused,
-    limits: { maxOperations: 1, maxQueued: 0, deadlineGraceMs: 0 },
+    limits: { maxOperations: 1, maxQueued: 0, deadlineGraceMs: 0, keepMs: 3_600_000 },
     checkPolicy: async () => undefined,
     self: { instance: '1'.repeat(10), startedAt: clock.iso(), hostname: 'here', machineId: null, pid: process.pid, bootId: null, pidNamespace: null, processStart: null },
     livenessOf: async () => 'unknown',

@@ -91,7 +91,7 @@ export async function startEngine(uri: string, { maxOperations = 10, connections
     livenessOf: async () => 'unknown',
     sweepMode: 'off',
     newOperationId: () => (minted = newId(idLengths.operation)),
-    limits: { maxOperations, maxQueued: 100, deadlineGraceMs },
+    limits: { maxOperations, maxQueued: 100, deadlineGraceMs, keepMs: 3_600_000 },
     checkPolicy: async () => undefined,
   });
   const asCaller = (signal: AbortSignal): Caller => ({ principal, session, requestId: (requests += 1), signal });
@@ -128,6 +128,8 @@ function requestOf({ pipeline, database = 'app', collection = 'things', maxTimeM
     aggregate: { on, pipeline, maxTimeMS, limit, maxResultBytes, writes: writes !== null, readPreference },
     ownComment: '',
     waitMs,
+    asTask: 'never',
+    answerAs: { canonical: false, responseBytes: 40_000 },
     digest: JSON.stringify([database, collection, pipeline]),
     startAnother: true,
     notes: [],

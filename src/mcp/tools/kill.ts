@@ -18,6 +18,7 @@ export const killTool = defineTool({
     waitMs: millisecondsArgument.describe('How long to verify before answering'),
   }),
   output: answerShape({ ...operationFields, verdict: verdictField, kill: z.looseObject({}) }),
+  scope: 'leash:kill',
   annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
 
   async call(args, notes, caller, { leash, limits }) {

@@ -15,6 +15,7 @@ export const operationsTool = defineTool({
   description: 'Lists your operations that run in the database now, also those that an earlier server process left there, and those that ended lately.',
   input: z.strictObject({}),
   output: answerShape({ running: z.array(z.looseObject({})), ended: z.array(z.looseObject({})), looked: z.array(z.string()), silent: z.array(z.looseObject({})) }),
+  scope: 'leash:read',
   annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
 
   async call(_args, _notes, caller, { leash }) {

@@ -8,10 +8,11 @@ import { LeashError } from '../../domain/errors.js';
 import type { WriteReport } from '../../domain/operation.js';
 import { type Namespace, type PipelineFacts, checkExpression, checkPipeline } from '../../domain/policy/pipeline-policy.js';
 import type { RunRequest } from '../../core/run.js';
-import { operationBody, responseLimit, withDocuments } from '../answer.js';
-import { nextForEnded, nextForOpen } from '../next.js';
+import { operationBody, responseLimit } from '../answer.js';
+import { endedAnswer, openAnswer } from '../operation-answer.js';
 import { answerShape, canonicalArgument, millisecondsArgument, operationFields, responseBytesArgument } from '../shapes.js';
-import { type ToolAnswer, type ToolLimits, defineTool } from '../tool.js';
+import { taskView } from '../tasks/operations.js';
+import { type ToolCaller, type ToolLimits, defineTool } from '../tool.js';
 
 /** Kept as it came: a schema that copies objects would drop a key such as `__proto__`. */
 const jsonObject = z
@@ -52,41 +53,46 @@ export const runTool = defineTool({
   description: 'Runs an aggregation pipeline and returns its documents. What takes longer than waitMs goes on in the database, and you get its id for status, result and kill. Cancelling the call kills it there.',
   input,
   output,
+  scope: 'leash:read',
+  task: 'optional',
   annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: false },
 
   async call(args, notes, caller, { leash, limits, policy }) {
     const on: Namespace = { db: args.database, coll: args.collection ?? null };
     const bytesLimit = responseLimit(args.responseBytesLimit, limits, notes);
-    const request = buildRequest(args, on, notes, limits, (pipeline) => checkPipeline(pipeline, on, policy), (value, path) => { checkExpression(value, policy, path); });
+    const form = { canonical: args.canonical ?? false, responseBytes: bytesLimit };
+    const request = buildRequest(args, on, { ...taskTerms(caller, limits, notes), answerAs: form }, notes, limits, (pipeline) => checkPipeline(pipeline, on, policy), (value, path) => { checkExpression(value, policy, path); });
     const answer = await leash.run(request, caller);
     const { record } = answer;
+    const task = taskView(record, answer.documents, limits, Date.now());
     if (answer.kind === 'already_running') {
       return {
         isError: false,
+        // A client that demanded a task is given the one that runs; another is told of it.
+        ...(caller.task?.demanded === true ? { task } : {}),
         body: { ...operationBody(record), alreadyRunning: true, next: `The same operation is already running and nothing was started. Ask status with id "${record.operationId}", stop it with kill, or call again with startAnother: true.` },
       };
     }
-    const body = operationBody(record);
-    if (answer.kind === 'detached') return { isError: record.error !== null, body: { ...body, next: nextForOpen(record) } };
-    if (record.outcome !== 'succeeded') return { isError: true, body: { ...body, next: nextForEnded(record, limits) } };
-    return withResult(body, answer.documents, { id: record.operationId, more: record.more, canonical: args.canonical ?? false, bytesLimit, writes: record.writes });
+    if (answer.kind === 'detached') return { ...openAnswer(record), task };
+    return { ...endedAnswer(record, answer.documents, form, limits), ...(caller.task?.demanded === true ? { task } : {}) };
   },
 });
 
-function withResult(body: Record<string, unknown>, documents: Uint8Array[], part: { id: string; more: boolean | null; canonical: boolean; bytesLimit: number; writes: WriteReport | null }): ToolAnswer {
-  const answer = withDocuments(body, { documents, more: part.more, offset: 0, canonical: part.canonical, responseBytesLimit: part.bytesLimit }, ({ returned, left }) => {
-    if (part.writes !== null) return part.writes.effects;
-    if (returned === 0 && left > 0) return 'The first document alone is larger than the answer: project fewer fields, or call again with a larger responseBytesLimit.';
-    if (left > 0) return `${left} more were read and did not fit: call result with id "${part.id}" and offset ${returned}.`;
-    if (part.more === true) return 'There are more documents: raise limit, or narrow the pipeline.';
-    return 'Nothing: these are all.';
-  });
-  return { isError: false, body: answer };
+/** What does not change what the database is asked. */
+type Terms = Pick<RunRequest, 'asTask' | 'keepMs' | 'answerAs'> & { waitMs?: number };
+
+/** A client that demands a task waits for nothing, and may say for how long it is kept. */
+function taskTerms({ task }: ToolCaller, limits: ToolLimits, notes: string[]): Omit<Terms, 'answerAs'> {
+  if (task === null) return { asTask: 'never' };
+  if (!task.demanded) return { asTask: 'when_detached' };
+  const { ttlMs } = task;
+  return { asTask: 'always', waitMs: 0, keepMs: ttlMs === undefined ? undefined : atMost('ttl', Math.max(ttlMs, 1), limits.maxRetentionMs, notes) };
 }
 
 function buildRequest(
   args: RunArguments,
   on: Namespace,
+  terms: Terms,
   notes: string[],
   limits: ToolLimits,
   check: (pipeline: unknown[]) => PipelineFacts,
@@ -126,6 +132,7 @@ function buildRequest(
     },
     ownComment: args.comment ?? '',
     waitMs: args.waitMs ?? limits.waitMs,
+    ...terms,
     digest: createHash('sha256').update(JSON.stringify({ ...asked, maxTimeMS, limit })).digest('hex'),
     startAnother: args.startAnother ?? false,
     notes,

@@ -1,0 +1,95 @@
+/** The methods of native Tasks, as each protocol version defines them, over whatever knows the tasks. */
+
+import { ProtocolError, ProtocolErrorCode, type Result, type Server, type ServerContext } from '@modelcontextprotocol/server';
+import { z } from 'zod';
+import type { Caller } from '../../core/run.js';
+import { LeashError } from '../../domain/errors.js';
+import { hasTasks, missingTasks } from '../calls.js';
+import type { Era, McpServerDeps } from '../server.js';
+import { detailed2026, result2025, status2025, task2025 } from './shapes.js';
+import type { TaskSource, TaskView } from './source.js';
+
+/** Tasks in one page of `tasks/list`. */
+const pageSize = 50;
+
+const taskParams = z.looseObject({ taskId: z.string() });
+const updateParams = z.looseObject({ taskId: z.string(), inputResponses: z.record(z.string(), z.unknown()) });
+const listParams = z.looseObject({ cursor: z.string().optional() });
+
+type CallerFor = (context: ServerContext) => Caller;
+
+export function registerTasks(server: Server, deps: McpServerDeps, era: Era, callerFor: CallerFor): void {
+  if (era === 'modern') register2026(server, deps, callerFor);
+  else register2025(server, deps, callerFor);
+}
+
+function register2025(server: Server, deps: McpServerDeps, callerFor: CallerFor): void {
+  const { verifyMs } = deps.limits;
+  const find = (taskId: string, ask: (source: TaskSource) => Promise<TaskView | null>) => findTask(deps, taskId, ask);
+
+  server.setRequestHandler('tasks/get', { params: taskParams }, async ({ taskId }, context) => task2025(await find(taskId, (source) => source.get(taskId, callerFor(context)))));
+  server.setRequestHandler('tasks/result', { params: taskParams }, async ({ taskId }, context) => {
+    const view = await find(taskId, (source) => source.wait(taskId, callerFor(context)));
+    if (view.error !== undefined) throw new ProtocolError(view.error.code, view.error.message);
+    return result2025(view);
+  });
+  server.setRequestHandler('tasks/list', { params: listParams }, async ({ cursor }, context) => {
+    const tasks = (await Promise.all(deps.tasks.map((source) => source.list(callerFor(context))))).flat();
+    const first = cursor === undefined ? 0 : tasks.findIndex(({ taskId }) => taskId === cursor) + 1;
+    if (cursor !== undefined && first === 0) throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'This cursor is not known any more: list from the beginning.');
+    const page = tasks.slice(first, first + pageSize);
+    const last = page.at(-1);
+    return { tasks: page.map(task2025), ...(last === undefined || first + pageSize >= tasks.length ? {} : { nextCursor: last.taskId }) };
+  });
+  // The answer is held until the database confirms: 2025-11-25 wants the task to be cancelled when it comes.
+  server.setRequestHandler('tasks/cancel', { params: taskParams }, async ({ taskId }, context) => {
+    const caller = callerFor(context);
+    const before = await find(taskId, (source) => source.get(taskId, caller));
+    if (isOver(before)) throw new ProtocolError(ProtocolErrorCode.InvalidParams, `The task is ${status2025(before)} already. ${before.statusMessage}`);
+    const after = await find(taskId, (source) => source.cancel(taskId, caller, verifyMs));
+    if (after.state === 'cancelled') return task2025(after);
+    if (after.state === 'ended') throw new ProtocolError(ProtocolErrorCode.InvalidParams, `The task ended before it could be cancelled. ${after.statusMessage}`);
+    throw new ProtocolError(ProtocolErrorCode.InternalError, `The cancellation is not confirmed by the database within ${verifyMs} ms, and goes on: the task is still ${status2025(after)}. ${after.statusMessage}`);
+  });
+}
+
+function register2026(server: Server, deps: McpServerDeps, callerFor: CallerFor): void {
+  /** Each request declares the extension for itself. */
+  const on = <Params extends z.ZodType>(method: string, params: Params, answer: (params: z.output<Params>, caller: Caller) => Promise<Result>) => {
+    server.setRequestHandler(method, { params }, async (given, context) => {
+      if (!hasTasks(context)) throw missingTasks();
+      return await answer(given as z.output<Params>, callerFor(context));
+    });
+  };
+  const find = (taskId: string, ask: (source: TaskSource) => Promise<TaskView | null>) => findTask(deps, taskId, ask);
+
+  on('tasks/get', taskParams, async ({ taskId }, caller) => detailed2026(await find(taskId, (source) => source.get(taskId, caller))));
+  on('tasks/update', updateParams, async ({ taskId, inputResponses }, caller) => {
+    await find(taskId, (source) => source.update(taskId, inputResponses, caller));
+    return {};
+  });
+  // Acknowledged at once, also when it has ended: what became of it stands in the task.
+  on('tasks/cancel', taskParams, async ({ taskId }, caller) => {
+    await find(taskId, (source) => source.cancel(taskId, caller, 0));
+    return {};
+  });
+}
+
+function isOver({ state }: TaskView): boolean {
+  return state === 'ended' || state === 'cancelled';
+}
+
+/** @throws ProtocolError InvalidParams for a task that is not the caller's or has expired; InternalError when nobody can tell */
+async function findTask(deps: McpServerDeps, taskId: string, ask: (source: TaskSource) => Promise<TaskView | null>): Promise<TaskView> {
+  try {
+    for (const source of deps.tasks) {
+      const view = await ask(source);
+      if (view !== null) return view;
+    }
+  } catch (error) {
+    if (!(error instanceof LeashError)) throw error;
+    const code = error.code === 'not_found' || error.code === 'expired' ? ProtocolErrorCode.InvalidParams : ProtocolErrorCode.InternalError;
+    throw new ProtocolError(code, deps.redact(`${error.message} ${error.database} ${error.next}`));
+  }
+  throw new ProtocolError(ProtocolErrorCode.InvalidParams, `There is no task with the id ${taskId.slice(0, 64)}.`);
+}

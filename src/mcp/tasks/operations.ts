@@ -1,0 +1,89 @@
+/** Operations as native tasks: the task id is the operation id, and what a task is said to do is what the database says. */
+
+import type { Inspection, Leash } from '../../core/leash.js';
+import type { Caller } from '../../core/run.js';
+import { LeashError } from '../../domain/errors.js';
+import { isOperationId } from '../../domain/ids.js';
+import type { OperationRecord } from '../../domain/operation.js';
+import { isRequestors } from '../../domain/words.js';
+import { endedAnswer } from '../operation-answer.js';
+import { nextForOpen } from '../next.js';
+import { operationBody } from '../answer.js';
+import type { ToolAnswer, ToolLimits } from '../tool.js';
+import type { TaskSource, TaskView } from './source.js';
+
+/** When a client is told to ask again, in milliseconds. */
+const pollIntervalMs = 1_000;
+/** One call of `status` waits that long at most; `wait` calls it again. In milliseconds. */
+const waitMs = 60_000;
+/** What was sent, and is not seen and not answered that long after its deadline, has an end that nobody will know: in milliseconds. */
+const givenUpAfterDeadlineMs = 60_000;
+/** JSON-RPC's code for a failure of the server itself. */
+const internalErrorCode = -32_603;
+
+export function createOperationTasks(leash: Leash, limits: ToolLimits, now: () => number = Date.now): TaskSource {
+  const view = ({ record, documents }: Pick<Inspection, 'record' | 'documents'>) => taskView(record, documents, limits, now());
+  const ask = async (taskId: string, caller: Caller, forMs: number) => view(await leash.status({ operationId: operationId(taskId) }, caller, forMs));
+
+  return {
+    get: (taskId, caller) => ask(taskId, caller, 0),
+    async wait(taskId, caller) {
+      for (;;) {
+        const found = await ask(taskId, caller, waitMs);
+        if (found.state !== 'working' || caller.signal.aborted) return found;
+      }
+    },
+    async cancel(taskId, caller, forMs) {
+      return view(await leash.kill({ operationId: operationId(taskId) }, caller, forMs, 'tasks_cancel'));
+    },
+    // An operation asks nothing, so there is nothing to take an answer for.
+    update: (taskId, _inputResponses, caller) => ask(taskId, caller, 0),
+    async list(caller) {
+      const { running, ended } = await leash.operations({ ...caller, admin: false });
+      return [...running, ...ended].filter((record) => record.task).map((record) => taskView(record, null, limits, now()));
+    },
+  };
+}
+
+function operationId(taskId: string): string {
+  if (!isOperationId(taskId)) throw new LeashError('not_found', 'There is no task with this id.');
+  return taskId;
+}
+
+/** @param now milliseconds since 1970 */
+export function taskView(record: OperationRecord, documents: readonly Uint8Array[] | null, limits: ToolLimits, now: number): TaskView {
+  const base = {
+    taskId: record.operationId,
+    createdAt: record.createdAt,
+    lastUpdatedAt: record.endedAt ?? record.sentAt ?? record.createdAt,
+    ttlMs: record.keepMs,
+    pollIntervalMs,
+    statusMessage: statusMessage(record),
+  };
+  if (record.outcome === null) return isGivenUp(record, now) ? { ...base, state: 'ended', answer: givenUpAnswer(record) } : { ...base, state: 'working' };
+  // A bug of this server, and nothing was sent: that is no answer of the tool.
+  if (record.outcome === 'never_sent' && record.error?.kind === 'internal') return { ...base, state: 'ended', error: { code: internalErrorCode, message: record.error.message } };
+  const answer = endedAnswer(record, documents, record.answerAs ?? { canonical: false, responseBytes: limits.responseBytes }, limits);
+  return { ...base, state: isCancelled(record) ? 'cancelled' : 'ended', answer };
+}
+
+/** Proven to be stopped, or never sent, because whoever asked for it took it back. */
+function isCancelled({ outcome, by, cause, error }: OperationRecord): boolean {
+  if (!isRequestors(cause)) return false;
+  return (outcome === 'killed' && by !== 'others') || (outcome === 'never_sent' && error === null);
+}
+
+/** Nothing can be learned of it any more: a client that asks again and again would ask for ever. */
+function isGivenUp({ server, deadlineAt }: OperationRecord, now: number): boolean {
+  const unseen = server === 'not_seen' || server === 'unreachable' || server === 'sent' || server === 'not_sent';
+  return unseen && deadlineAt !== null && now > Date.parse(deadlineAt) + givenUpAfterDeadlineMs;
+}
+
+function givenUpAnswer(record: OperationRecord): ToolAnswer {
+  return { isError: true, body: { ...operationBody(record, record.kill?.verdict ?? 'unknown'), next: nextForOpen(record) } };
+}
+
+function statusMessage({ outcome, server, reason, cause, kill }: OperationRecord): string {
+  const stopping = outcome === null && kill !== null && cause !== null ? ` A kill was asked for (${cause}) and is not proven yet.` : '';
+  return `${outcome ?? server}: ${reason}${stopping}`;
+}
