@@ -20,10 +20,12 @@ export const rules = {
   mongo: { parts: ['domain', 'core', 'mongo'], npm: anything, node: anything },
   store: { parts: ['domain', 'core', 'store'], npm: anything, node: anything },
   mcp: { parts: ['domain', 'core', 'mcp'], npm: anything, node: anything },
-  http: { parts: ['domain', 'core', 'mcp', 'http'], npm: anything, node: anything },
-  cli: { parts: ['domain', 'core', 'cli', 'config', 'wire.ts', 'wire-terminal.ts'], npm: anything, node: anything },
+  http: { parts: ['domain', 'core', 'mcp', 'http', 'config'], npm: anything, node: anything },
+  cli: { parts: ['domain', 'core', 'cli', 'config', 'wire.ts', 'wire-http.ts', 'wire-terminal.ts'], npm: anything, node: anything },
   config: { parts: ['config'], npm: ['zod', 'commander'], node: anything },
   'wire.ts': { parts: anything, npm: anything, node: anything },
+  // Apart from wire.ts, so that a server over stdio loads no HTTP.
+  'wire-http.ts': { parts: anything, npm: anything, node: anything },
   // Apart from wire.ts, so that a command for a terminal loads no MCP.
   'wire-terminal.ts': { parts: ['domain', 'core', 'mongo', 'store', 'cli'], npm: anything, node: anything },
   'main.ts': { parts: ['cli', 'config', 'wire.ts'], npm: anything, node: anything },

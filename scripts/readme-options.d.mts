@@ -1,6 +1,6 @@
 /** The types of readme-options.mjs for the tests. */
 interface Row {
-  flag: string;
+  flag: string | null;
   value?: string;
   env: string;
   default: string;

@@ -13,8 +13,8 @@ const cell = (text) => text.replaceAll('|', '\\|').replaceAll('<', '\\<');
 /** The table in Markdown. `rows` are those of `config/options`, in their order. */
 export const tableOf = (rows) => {
   const lines = rows.map(({ flag, value, env, default: fallback, about }) => {
-    const written = value === undefined ? `--${flag}` : `--${flag} <${value}>`;
-    return `| \`${written}\` | \`${env}\` | ${fallback === 'none' ? 'none' : `\`${fallback}\``} | ${cell(about)} |`;
+    const written = flag === null ? 'environment only' : `\`--${flag}${value === undefined ? '' : ` <${value}>`}\``;
+    return `| ${written} | \`${env}\` | ${fallback === 'none' ? 'none' : `\`${fallback}\``} | ${cell(about)} |`;
   });
   return ['| flag | environment variable | default | what it does |', '|---|---|---|---|', ...lines].join('\n');
 };

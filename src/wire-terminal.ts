@@ -59,7 +59,7 @@ export function wireTerminal({ uri, controlUri, stateFolder }: TerminalSettings,
     livenessOf,
     sweepMode: 'off',
     newOperationId: () => newId(idLengths.operation),
-    limits: { maxOperations, maxQueued: maxOperations, deadlineGraceMs: 2_000 },
+    limits: { maxOperations, maxQueued: maxOperations, deadlineGraceMs: 2_000, keepMs: 3_600_000 },
     checkPolicy: () => Promise.resolve(),
   });
   return {

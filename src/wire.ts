@@ -13,7 +13,10 @@ import { LeashError } from './domain/errors.js';
 import { encodeId, idLengths } from './domain/ids.js';
 import type { PolicySettings } from './domain/policy/pipeline-policy.js';
 import { createRedactor } from './domain/redact.js';
-import { createMcpServer } from './mcp/server.js';
+import { type CallerOf, type Era, createMcpServer, productTools } from './mcp/server.js';
+import { createOperationTasks } from './mcp/tasks/operations.js';
+import type { TaskSource } from './mcp/tasks/source.js';
+import type { Tool } from './mcp/tool.js';
 import { parseConnectionString } from './mongo/connection-string.js';
 import { lazyDeployment } from './mongo/lazy.js';
 import { createStore } from './store/create.js';
@@ -27,8 +30,12 @@ export interface Wired {
   clock: Clock;
   /** Whether the server process with this id, as it stands in tags, lives. */
   livenessOf(instance: string): Promise<Liveness>;
-  /** A server for one stdio connection. */
-  createServer(): Server;
+  tools: readonly Tool[];
+  /** An MCP server for one connection, session or request. */
+  createServer(callerOf: CallerOf, era: Era): Server;
+  /** Whose calls those over stdio are. */
+  stdioCaller: CallerOf;
+  newId(length: number): string;
   redact(text: string): string;
   /** Loads the driver where there is a connection string, and has it read the whole of it. @throws LeashError bad_argument */
   load(): Promise<void>;
@@ -36,8 +43,14 @@ export interface Wired {
 
 const newId = (length: number) => encodeId(randomBytes(length), length);
 
+/** What a server offers besides the product's own; for tests that bring tools of theirs. */
+export interface Extension {
+  tools: readonly Tool[];
+  tasks: readonly TaskSource[];
+}
+
 /** @throws LeashError bad_argument when the connection string cannot be read */
-export function wire(config: Config, version: string, log: Log): Wired {
+export function wire(config: Config, version: string, log: Log, extension: Extension = { tools: [], tasks: [] }): Wired {
   const instance = newId(idLengths.instance);
   const clock = systemClock();
   const redact = createRedactor([config.uri, config.controlUri].filter((uri) => uri !== undefined));
@@ -58,11 +71,14 @@ export function wire(config: Config, version: string, log: Log): Wired {
     livenessOf,
     sweepMode: config.sweep,
     newOperationId: () => newId(idLengths.operation),
-    limits: { maxOperations: config.maxOperations, maxQueued: config.maxQueued, deadlineGraceMs: config.deadlineGraceMs },
+    limits: { maxOperations: config.maxOperations, maxQueued: config.maxQueued, deadlineGraceMs: config.deadlineGraceMs, keepMs: config.retentionMs },
     checkPolicy: (request) => checkViews(deployment, policy, request.namespaces),
   });
   // The operating system's user and host, not the process: a resumed client finds what its last server left.
-  const caller = { principal: `${userInfo().username}@${hostname()}`, session: newId(idLengths.session) };
+  const caller = { principal: `${userInfo().username}@${hostname()}`, session: newId(idLengths.session), causeOfClose: 'client_cancelled' as const };
+  const tools = [...productTools, ...extension.tools];
+  const tasks = [...extension.tasks, createOperationTasks(leash, config)];
+  const info = { name: 'mongo-leash', title: 'MongoDB on a leash', version };
   return {
     instance,
     leash,
@@ -72,7 +88,10 @@ export function wire(config: Config, version: string, log: Log): Wired {
     livenessOf,
     redact,
     load: async () => { await lazy?.load(); },
-    createServer: () => createMcpServer({ leash, limits: config, policy, info: { name: 'mongo-leash', title: 'MongoDB on a leash', version }, log, redact, callerOf: () => caller }),
+    tools,
+    createServer: (callerOf, era) => createMcpServer({ leash, limits: config, policy, tools, tasks, info, log, redact, callerOf }, era),
+    stdioCaller: () => caller,
+    newId,
   };
 }
 

@@ -24,7 +24,10 @@ export function createProgram(version: string): Command {
     });
   const command = program.command('serve', { isDefault: true }).description('Serve MCP over stdio (the default)').argument('[words...]');
   command.usage('[options]').allowExcessArguments(false);
-  for (const [name, option] of Object.entries(optionRows) as [OptionName, OptionRow][]) command.addOption(toOption(name, option));
+  for (const [name, option] of Object.entries(optionRows) as [OptionName, OptionRow][]) {
+    if (option.flag === null) command.addHelpText('after', `\nOnly from the environment:\n  ${option.env}  ${option.about}`);
+    else command.addOption(toOption(name, option.flag, option));
+  }
   command.action(async (words: string[], flags: Partial<Record<OptionName, unknown>>) => {
     const [word] = words;
     if (word !== undefined) command.error(`error: unknown command or extra word ${JSON.stringify(word)}`);
@@ -34,12 +37,13 @@ export function createProgram(version: string): Command {
   return program;
 }
 
-function toOption(name: OptionName, row: OptionRow): Option {
-  const flags = row.value === undefined ? `--${row.flag}` : `--${row.flag} <${row.value}>`;
+function toOption(name: OptionName, flag: string, row: OptionRow): Option {
+  const flags = row.value === undefined ? `--${flag}` : `--${flag} <${row.value}>`;
   const option = new Option(flags, `${row.about} (${row.env}${row.default === 'none' ? '' : `, default ${row.default}`})`);
   // The names of the table are the names of the configuration: commander's own camel case differs (maxTimeMs).
   option.attributeName = () => name;
-  if (name === 'allowStage') option.argParser((value: string, before: string[] | undefined) => [...(before ?? []), stageName(value)]);
+  // A list that is given twice is joined: the last one alone would drop the others in silence.
+  if (row.list === true) option.argParser((value: string, before: string[] | undefined) => [...(before ?? []), ...(name === 'allowStage' ? [stageName(value)] : value.split(',').map((each) => each.trim()))]);
   return option;
 }
 

@@ -1,11 +1,11 @@
-/** `mongo-leash serve`: MCP over stdio until the client goes away, and then a shutdown that proves what it says. */
+/** `mongo-leash serve`: MCP over stdio or HTTP until it is told to end, and then a shutdown that proves what it says. */
 
-import { messageOf } from '../domain/errors.js';
 import { setTimeout as delay } from 'node:timers/promises';
-import { StdioServerTransport, serveStdio } from '@modelcontextprotocol/server/stdio';
 import { ConfigError, type LoadedConfig } from '../config/load.js';
+import type { Log } from '../core/ports.js';
 import type { ShutdownReport } from '../core/shutdown.js';
-import { wire } from '../wire.js';
+import { messageOf } from '../domain/errors.js';
+import { type Wired, wire } from '../wire.js';
 import { createLogger } from './log.js';
 
 const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
@@ -14,10 +14,19 @@ const closeMs = 500;
 /** The same with an embedded database, which ends in an orderly way when there is time for it. */
 const embeddedStopMs = 3_000;
 
-/** Serves until stdin ends, stdout breaks or a signal comes; ends the process with 0 only when all is proven stopped. */
+/** What serves the clients, and how it comes to its end. */
+export interface Service {
+  /** From now on no new work is taken. */
+  refuseWork(): void;
+  /** After the kills: what is under way may leave. */
+  close(): Promise<void>;
+}
+
+/** Serves until it is told to end; ends the process with 0 only when all is proven stopped. */
 export async function serve({ config, warnings }: LoadedConfig, version: string): Promise<void> {
   const log = createLogger(config.logLevel);
   for (const warning of warnings) log.warn(warning);
+  const start = config.http ? (await import('./serve-http.js')).prepareHttp(config, log) : (await import('./serve-stdio.js')).serveOverStdio;
   let stopEmbedded = () => Promise.resolve();
   if (config.demo) {
     log.info('starting an in-memory replica set with sample data');
@@ -31,14 +40,17 @@ export async function serve({ config, warnings }: LoadedConfig, version: string)
   const wired = wire(config, version, log);
   await wired.load();
 
+  let service: Service | null = null;
   let ending = false;
   const end = (reason: string) => {
     if (ending) return;
     ending = true;
+    service?.refuseWork();
     // The kills go to the wire in this very call; everything else can wait.
     const shutdown = wired.leash.shutdown(config.shutdownMs);
     log.info({ reason }, 'shutting down');
     void shutdown.then(async (report) => {
+      await service?.close().catch(() => undefined);
       const tidied = Promise.all([wired.deployment.close(), wired.store.close()]).then(stopEmbedded).catch(() => undefined);
       // A database that does not answer must not hold up the end: what is left open closes with the process.
       await Promise.race([Promise.all([writeReport(reason, report), tidied]), delay(config.demo ? embeddedStopMs : closeMs)]);
@@ -47,9 +59,6 @@ export async function serve({ config, warnings }: LoadedConfig, version: string)
   };
   // Registered before the transport's own listeners: a shutdown is not a cancel of each call.
   for (const signal of signals) process.on(signal, () => { end(signal); });
-  process.stdin.on('end', () => { end('end of stdin'); });
-  process.stdin.on('close', () => { end('end of stdin'); });
-  process.stdout.on('error', (error: Error) => { end(`stdout is broken: ${error.message}`); });
   // A bug of ours must not leave operations behind either.
   process.on('uncaughtException', (error) => {
     log.fatal({ error: wired.redact(error.stack ?? error.message) }, 'unexpected error');
@@ -57,24 +66,23 @@ export async function serve({ config, warnings }: LoadedConfig, version: string)
     end('an unexpected error');
   });
 
-  const transport = new StdioServerTransport();
-  serveStdio(() => wired.createServer(), { transport, onerror: (error) => { log.warn({ error: wired.redact(error.message) }, 'transport error'); } });
-  // A transport that gave up (a message over its 10 MiB) reads nothing any more, not even the end of stdin.
-  const onClose = transport.onclose?.bind(transport);
-  transport.onclose = () => {
-    onClose?.();
-    end('the transport closed');
-  };
-  log.info({ instance: wired.instance, version, configured: config.uri !== undefined }, 'serving MCP over stdio');
+  service = await start({ wired, log, end, version });
+  if (config.uri === undefined) return;
   // Connecting ahead makes the first call fast; a database that is down is told to whoever calls.
-  if (config.uri !== undefined) {
-    setImmediate(() => {
-      wired.leash.sweep.start();
-      wired.deployment.ready().catch((error: unknown) => {
-        if (!ending) log.warn({ error: wired.redact(messageOf(error)) }, 'the database cannot be reached yet; each call tries again');
-      });
+  setImmediate(() => {
+    wired.leash.sweep.start();
+    wired.deployment.ready().catch((error: unknown) => {
+      if (!ending) log.warn({ error: wired.redact(messageOf(error)) }, 'the database cannot be reached yet; each call tries again');
     });
-  }
+  });
+}
+
+export interface ServiceDeps {
+  wired: Wired;
+  log: Log;
+  version: string;
+  /** Begins the end of the process, for this reason. */
+  end(reason: string): void;
 }
 
 /** Settles when the report has left, or nobody reads it any more: the exit code still tells. */

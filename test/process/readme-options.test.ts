@@ -13,21 +13,22 @@ const readmePath = fileURLToPath(new URL('../../README.md', import.meta.url));
 const script = fileURLToPath(new URL('../../scripts/readme-options.mjs', import.meta.url));
 const options = Object.entries(optionRows) as [OptionName, OptionRow][];
 
-/** The cells of each row of the README's tables that begins with a flag, code marks taken off. */
+/** The cells of each row of the README's tables that begins with a flag, or says that there is none; code marks taken off. */
 function rowsOf(text: string): string[][] {
-  return text.split('\n').filter((line) => /^\| `--/.test(line)).map((line) => line.slice(1, -1).split(/(?<!\\)\|/).map((each) => each.trim().replace(/^`(.*)`$/, '$1')));
+  return text.split('\n').filter((line) => /^\| (`--|environment only)/.test(line)).map((line) => line.slice(1, -1).split(/(?<!\\)\|/).map((each) => each.trim().replace(/^`(.*)`$/, '$1')));
 }
 
 describe("the README's table of options", () => {
-  it.each(options)('has %s with its flag, its variable and its default', (_name, { flag, env, default: fallback }) => {
-    const rows = rowsOf(readFileSync(readmePath, 'utf8')).filter(([cell]) => cell?.split(' ')[0] === `--${flag}`);
+  it.each(options)('has %s with its flag, its variable and its default', (_name, { flag, value, env, default: fallback }) => {
+    const rows = rowsOf(readFileSync(readmePath, 'utf8')).filter(([, cell]) => cell === env);
     expect(rows).toHaveLength(1);
-    expect(rows[0]?.slice(1, 3)).toEqual([env, fallback]);
+    const written = flag === null ? 'environment only' : `--${flag}${value === undefined ? '' : ` <${value}>`}`;
+    expect(rows[0]?.slice(0, 3)).toEqual([written, env, fallback]);
   });
 
   it('has no option that the program has not', () => {
-    const flags = options.map(([, { flag }]) => `--${flag}`);
-    expect(rowsOf(readFileSync(readmePath, 'utf8')).map(([cell]) => cell?.split(' ')[0])).toEqual(flags);
+    const variables = options.map(([, { env }]) => env);
+    expect(rowsOf(readFileSync(readmePath, 'utf8')).map(([, cell]) => cell)).toEqual(variables);
   });
 
   it('is the one that the script would write', () => {
@@ -69,5 +70,9 @@ describe('the script', () => {
 
   it('does not let a text break the table', () => {
     expect(tableOf([{ flag: 'x', value: 'n', env: 'X', default: 'none', about: 'a | b <c>' }]).split('\n')[2]).toBe('| `--x <n>` | `X` | none | a \\| b \\<c> |');
+  });
+
+  it('says of an option without a flag that only the environment gives it', () => {
+    expect(tableOf([{ flag: null, env: 'X', default: 'none', about: 'a' }]).split('\n')[2]).toBe('| environment only | `X` | none | a |');
   });
 });

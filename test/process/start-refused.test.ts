@@ -2,7 +2,7 @@
 import { spawnSync } from 'node:child_process';
 import { describe, expect, it } from 'vitest';
 import { ConfigError, loadConfig } from '../../src/config/load.js';
-import { type OptionName, optionRows } from '../../src/config/options.js';
+import { type OptionName, type OptionRow, optionRows } from '../../src/config/options.js';
 import { programPath } from '../support/server.js';
 
 /** A value that each option refuses, and one that is only beyond its bounds. */
@@ -28,6 +28,7 @@ const badValues: Record<OptionName, string[]> = {
   keepResults: ['maybe'],
   sweep: ['maybe', 'true'],
   retentionMs: ['1h', '0'],
+  maxRetentionMs: ['1d', '999'],
   shutdownMs: ['soon', '0'],
   readPreference: ['sideways', 'Primary'],
   denyDiskUse: ['maybe'],
@@ -35,9 +36,31 @@ const badValues: Record<OptionName, string[]> = {
   allowJs: ['maybe'],
   allowInternal: ['maybe'],
   allowStage: ['match', '$'],
+  http: ['maybe'],
+  host: ['http://127.0.0.1', '127.0.0.1:3777', 'a b', '*'],
+  port: ['http', '-1', '65536', '3777.5'],
+  publicUrl: ['leash.example.com', 'ftp://leash.example.com', 'https://user:secret@leash.example.com/mcp', 'https://leash.example.com/mcp?x=1', 'https://leash.example.com/mcp#x'],
+  allowedHosts: ['https://leash.example.com', 'leash.example.com:443', '*.example.com', 'a b'],
+  allowedOrigins: ['https://app.example.com', 'app.example.com:443', '*'],
+  tokens: ['alice leash:read'],
+  tokensFile: ['/no/such/file'],
+  jwtIssuer: ['auth.example.com', 'http://auth.example.com', 'http://localhost.example.com', 'http://127.0.0.1.example.com', 'https://auth.example.com?x=1'],
+  jwtJwks: ['http://auth.example.com/keys', 'ftp://auth.example.com/keys', 'file:///keys.json'],
+  jwtAudience: [''],
+  unauthenticatedAccessFromTheNetwork: ['maybe'],
+  tlsCert: ['/no/such/file'],
+  tlsKey: ['/no/such/file'],
+  maxBodyBytes: ['4MB', '1023'],
+  receiveMs: ['soon', '99'],
+  maxRequestsPerMinute: ['many', '0'],
+  maxSessions: ['many', '0'],
+  sessionGraceMs: ['soon', '99'],
+  sessionIdleMs: ['soon', '99'],
   logLevel: ['loud', 'INFO'],
 };
 const options = Object.entries(badValues) as [OptionName, string[]][];
+/** Read when the table has nothing against them: what is wrong with these shows later, at the start, or only when they are empty. */
+const readLater = ['uri', 'controlUri', 'stateFolder', 'tokens', 'tokensFile', 'jwtAudience', 'tlsCert', 'tlsKey'];
 
 function start(args: string[], env: Record<string, string> = {}): { code: number | null; stdout: string; stderr: string } {
   const clean = Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^(MONGO_LEASH|MDB_MCP)_/.test(name)));
@@ -52,14 +75,15 @@ describe('a bad value of an option', () => {
   });
 
   it.each(options)('of %s stops the program, which names it', (name, [bad = '']) => {
-    const row = optionRows[name];
-    const isSwitch = !('value' in row);
-    const { code, stdout, stderr } = isSwitch ? start([], { [row.env]: bad }) : start([`--${row.flag}`, bad]);
+    const row: OptionRow = optionRows[name];
+    const byVariable = row.flag === null || row.value === undefined;
+    const http = 'http' in row ? ['--http', '--port', '0'] : [];
+    const { code, stdout, stderr } = byVariable ? start(http, { [row.env]: bad }) : start([...http, `--${row.flag}`, bad]);
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
-    expect(stderr).toContain(isSwitch ? row.env : `--${row.flag}`);
+    expect(stderr).toContain(byVariable ? row.env : `--${row.flag}`);
   });
 
-  it.each(options.filter(([name]) => !['uri', 'controlUri', 'stateFolder'].includes(name)).flatMap(([name, values]) => values.map((value) => [name, value] as const)))('%s as %j is refused from the environment, by the name of the variable', (name, value) => {
+  it.each(options.filter(([name]) => !readLater.includes(name)).flatMap(([name, values]) => values.map((value) => [name, value] as const)))('%s as %j is refused from the environment, by the name of the variable', (name, value) => {
     const read = () => loadConfig({}, { [optionRows[name].env]: value });
     expect(read).toThrow(ConfigError);
     expect(read).toThrow(optionRows[name].env);
@@ -69,7 +93,12 @@ describe('a bad value of an option', () => {
     [['--max-time-ms', '5000', '--max-time-ms-ceiling', '4000'], '--max-time-ms-ceiling'],
     [['--limit', '500', '--max-limit', '400'], '--max-limit'],
     [['--response-bytes', '5000', '--max-response-bytes', '4000'], '--max-response-bytes'],
+    [['--retention-ms', '5000', '--max-retention-ms', '4000'], '--max-retention-ms'],
     [['--demo', '--uri', 'mongodb://127.0.0.1/'], '--demo'],
+    [['--http', '--host', '0.0.0.0'], '--unauthenticated-access-from-the-network'],
+    [['--http', '--public-url', 'https://leash.example.com/mcp'], '--unauthenticated-access-from-the-network'],
+    [['--http', '--jwt-audience', 'leash'], '--jwt-issuer'],
+    [['--http', '--tls-key', '/no/such/file'], '--tls-cert'],
   ])('%j do not go together', (args, named) => {
     const { code, stdout, stderr } = start(args);
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
@@ -86,6 +115,7 @@ describe('a command line that is not understood', () => {
     [['extra'], 'extra'],
     [['serve', 'extra'], 'extra'],
     [['--allow-js', 'true'], 'true'],
+    [['--http', '--tokens', 'x'], '--tokens'],
   ])('%j stops the program, which names it', (args, named) => {
     const { code, stdout, stderr } = start(args);
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
@@ -128,6 +158,13 @@ describe('a secret is not repeated', () => {
   it.each([`mongodb://user:p@${secret}/x@host/`, `mongodb://user:p@x?${secret}@host/`, `mongodb://user:${secret}@host/?authMechanism=${secret}`])('of a connection string that is refused: %s', (uri) => {
     const { code, stdout, stderr } = start([`--uri=${uri}`]);
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+    expect(stderr).not.toContain(secret);
+  });
+
+  it.each(['alice leash:read', `${secret}/${secret} leash:read,leash:kill`, 'alice leash:write'])('of tokens that are refused: %s <token>', (before) => {
+    const { code, stdout, stderr } = start(['--http', '--port', '0'], { MONGO_LEASH_TOKENS: `${before} ${secret}` });
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+    expect(stderr).toContain('MONGO_LEASH_TOKENS, line 1');
     expect(stderr).not.toContain(secret);
   });
 });

@@ -2,6 +2,7 @@
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { loadConfig } from '../../src/config/load.js';
 import { optionRows } from '../../src/config/options.js';
 import { stderrLines } from '../support/busy-server.js';
 import { type TestMongo, startMongo } from '../support/mongo.js';
@@ -104,6 +105,26 @@ describe('an option that is given by flag or by variable is used', () => {
   });
 });
 
+describe('options of the HTTP server', () => {
+  it('that are given without --http are named in a warning, by the way they were given', async () => {
+    const server = await startServer({ uri: mongo.uri, args: ['--port', '0'], env: { MONGO_LEASH_TOKENS: 'alice leash:read tok-0123456789abcdef', MONGO_LEASH_HOST: '' } });
+    await server.close();
+    expect(warnings(server)).toEqual([expect.stringMatching(/without --http.*: --port, MONGO_LEASH_TOKENS\.$/)]);
+    expect(server.stderr.join('\n')).not.toContain('tok-0123456789abcdef');
+  });
+
+  it('that are lists are joined when they are given twice, and split at commas', () => {
+    const config = (flags: object, env = {}) => loadConfig(flags, env).config;
+    expect(config({ allowedHosts: ['a.example.com', 'b.example.com'] }).allowedHosts).toEqual(['a.example.com', 'b.example.com']);
+    expect(config({}, { MONGO_LEASH_ALLOWED_HOSTS: 'a.example.com, [::2] ,' }).allowedHosts).toEqual(['a.example.com', '[::2]']);
+    expect(config({}).allowedOrigins).toEqual([]);
+  });
+
+  it('take an IPv6 address with and without brackets', () => {
+    for (const host of ['::1', '[::1]']) expect(loadConfig({ host }, {}).config.host).toBe('::1');
+  });
+});
+
 describe('options that only answer', () => {
   const answer = (args: string[]) => spawnSync(process.execPath, [programPath, ...args], { input: '', encoding: 'utf8', timeout: 20_000 });
 
@@ -115,9 +136,11 @@ describe('options that only answer', () => {
     const { status, stdout } = answer(['serve', '--help']);
     expect(status).toBe(0);
     for (const { flag, env } of Object.values(optionRows)) {
-      expect(stdout).toContain(`--${flag}`);
+      if (flag !== null) expect(stdout).toContain(`--${flag}`);
       expect(stdout).toContain(env);
     }
+    expect(stdout).toMatch(/Only from the environment:\n {2}MONGO_LEASH_TOKENS /);
+    expect(stdout).not.toContain('--tokens ');
   });
 
   it('--help names the command serve, with exit code 0', () => {

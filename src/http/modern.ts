@@ -1,0 +1,69 @@
+/** Serves clients of 2026-07-28: each request stands alone, and a response stream that the client closes is a cancel. */
+
+import { type Server, createMcpHandler } from '@modelcontextprotocol/server';
+import type { Leash } from '../core/leash.js';
+import type { Log } from '../core/ports.js';
+import type { CallerOf, Era } from '../mcp/server.js';
+import { hasScope } from '../domain/scope.js';
+import { messageOf } from '../domain/errors.js';
+import { exchangeOf } from './exchange.js';
+import { calls } from './messages.js';
+
+export interface ModernDeps {
+  createServer(callerOf: CallerOf, era: Era): Server;
+  leash: Pick<Leash, 'kill'>;
+  /** A mark for one request: this version has no sessions, so a request id means nothing beyond its request. */
+  newMark(): string;
+  maxBodyBytes: number;
+  keepAliveMs: number;
+  log: Log;
+  redact(text: string): string;
+}
+
+export interface Modern {
+  handle(request: Request, body: unknown): Promise<Response>;
+  close(): Promise<void>;
+}
+
+/** Whose operations are those of callers whom nothing tells apart. */
+const anonymous = 'http:anonymous';
+
+export function createModern(deps: ModernDeps): Modern {
+  const { leash, log, redact } = deps;
+  const callersOf = new WeakMap<Request, ReturnType<CallerOf>>();
+
+  /** The same for every question about one request. */
+  function callerFor(request: Request | undefined): ReturnType<CallerOf> {
+    const known = request === undefined ? undefined : callersOf.get(request);
+    if (known !== undefined) return known;
+    const { identity, over } = exchangeOf(request);
+    const caller = { principal: identity?.principal ?? anonymous, admin: identity !== null && hasScope(identity.scopes, 'leash:admin'), session: deps.newMark() };
+    const made: ReturnType<CallerOf> = {
+      ...caller,
+      causeOfClose: 'stream_closed',
+      // A handle that did not reach its client is of no use to anyone: nobody could stop what goes on under it.
+      handedOver: (operationId) => {
+        void over.then(async (how) => {
+          if (how === 'cut') await leash.kill({ operationId }, { ...caller, requestId: '', signal: new AbortController().signal }, 0, 'stream_closed');
+        }).catch((error: unknown) => { log.warn({ operationId, error: redact(messageOf(error)) }, 'an operation whose handle was not written could not be killed'); });
+      },
+    };
+    if (request !== undefined) callersOf.set(request, made);
+    return made;
+  }
+
+  const callerOf: CallerOf = (context) => callerFor(context.http?.req);
+  const onerror = (error: Error) => { log.debug({ error: redact(error.message) }, 'request of 2026-07-28'); };
+  const options = { legacy: 'reject', onerror, maxRequestBodySize: deps.maxBodyBytes, keepAliveMs: deps.keepAliveMs } as const;
+  const factory = () => deps.createServer(callerOf, 'modern');
+  const plain = createMcpHandler(factory, { ...options, responseMode: 'auto' });
+  // A call may take long: its stream is open, and alive, from the beginning.
+  const streaming = createMcpHandler(factory, { ...options, responseMode: 'sse' });
+
+  return {
+    handle: (request, body) => (calls(body, 'tools/call') ? streaming : plain).fetch(request, { parsedBody: body }),
+    async close() {
+      await Promise.all([plain.close(), streaming.close()]);
+    },
+  };
+}
