@@ -1,5 +1,5 @@
 /** Lets one set-up of a clone run at a time: two `npm ci` in the same folder delete each other's files. */
-import { createHash } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import { link, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -22,7 +22,7 @@ const isAlive = (pid) => {
 export const withLock = async (dir, work) => {
   // Outside node_modules, which `npm ci` deletes.
   const lock = join(tmpdir(), `mongo-leash-setup-${createHash('sha256').update(dir).digest('hex').slice(0, 16)}.lock`);
-  const own = `${lock}.${process.pid}`;
+  const own = `${lock}.${randomUUID()}`;
   await writeFile(own, String(process.pid));
   let told = false;
   try {

@@ -8,6 +8,7 @@ import { hasScope } from '../domain/scope.js';
 import { messageOf } from '../domain/errors.js';
 import { exchangeOf } from './exchange.js';
 import { calls } from './messages.js';
+import { withStatusOfRefusal } from './refusal.js';
 
 export interface ModernDeps {
   createServer(callerOf: CallerOf, era: Era): Server;
@@ -61,7 +62,10 @@ export function createModern(deps: ModernDeps): Modern {
   const streaming = createMcpHandler(factory, { ...options, responseMode: 'sse' });
 
   return {
-    handle: (request, body) => (calls(body, 'tools/call') ? streaming : plain).fetch(request, { parsedBody: body }),
+    handle: async (request, body) => {
+      if (!calls(body, 'tools/call')) return await plain.fetch(request, { parsedBody: body });
+      return await withStatusOfRefusal(await streaming.fetch(request, { parsedBody: body }));
+    },
     async close() {
       await Promise.all([plain.close(), streaming.close()]);
     },

@@ -13,7 +13,6 @@ import type { TaskSource, TaskView } from './source.js';
 const pageSize = 50;
 
 const taskParams = z.looseObject({ taskId: z.string() });
-const updateParams = z.looseObject({ taskId: z.string(), inputResponses: z.record(z.string(), z.unknown()) });
 const listParams = z.looseObject({ cursor: z.string().optional() });
 
 type CallerFor = (context: ServerContext) => Caller;
@@ -55,17 +54,18 @@ function register2025(server: Server, deps: McpServerDeps, callerFor: CallerFor)
 
 function register2026(server: Server, deps: McpServerDeps, callerFor: CallerFor): void {
   /** Each request declares the extension for itself. */
-  const on = <Params extends z.ZodType>(method: string, params: Params, answer: (params: z.output<Params>, caller: Caller) => Promise<Result>) => {
+  const on = <Params extends z.ZodType>(method: string, params: Params, answer: (params: z.output<Params>, caller: Caller, context: ServerContext) => Promise<Result>) => {
     server.setRequestHandler(method, { params }, async (given, context) => {
       if (!hasTasks(context)) throw missingTasks();
-      return await answer(given as z.output<Params>, callerFor(context));
+      return await answer(given as z.output<Params>, callerFor(context), context);
     });
   };
   const find = (taskId: string, ask: (source: TaskSource) => Promise<TaskView | null>) => findTask(deps, taskId, ask);
 
   on('tasks/get', taskParams, async ({ taskId }, caller) => detailed2026(await find(taskId, (source) => source.get(taskId, caller))));
-  on('tasks/update', updateParams, async ({ taskId, inputResponses }, caller) => {
-    await find(taskId, (source) => source.update(taskId, inputResponses, caller));
+  // The SDK takes `inputResponses` out of the parameters of every request, and keeps those that are objects.
+  on('tasks/update', taskParams, async ({ taskId }, caller, { mcpReq }) => {
+    await find(taskId, (source) => source.update(taskId, mcpReq.inputResponses ?? {}, caller));
     return {};
   });
   // Acknowledged at once, also when it has ended: what became of it stands in the task.
