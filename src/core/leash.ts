@@ -43,14 +43,15 @@ export interface OperationsList {
 
 export interface Leash {
   run(request: RunRequest, caller: Caller): Promise<RunAnswer>;
-  /** Looks now; waits up to `waitMs` for its end. @throws LeashError not_found, unreachable */
+  /** Looks now; waits up to `waitMs` for its end. @throws LeashError not_found, expired, unreachable */
   status(reference: Reference, caller: Caller, waitMs: number): Promise<Inspection>;
   /**
    * Kills and verifies for up to `waitMs`; goes on in the background after that.
+   * `hadEnded`: it had before the kill was asked for.
    * @param cause when it is not the tool `kill`, by the principal itself or an administrator
-   * @throws LeashError not_found, unreachable
+   * @throws LeashError not_found, expired, unreachable
    */
-  kill(reference: Reference, caller: Caller, waitMs: number, cause?: Cause): Promise<Inspection>;
+  kill(reference: Reference, caller: Caller, waitMs: number, cause?: Cause): Promise<Inspection & { hadEnded: boolean }>;
   /** Those of the caller's principal; of every principal for an administrator. */
   operations(caller: Caller): Promise<OperationsList>;
   /** Kills what calls of this session started and has not ended. */
@@ -83,6 +84,8 @@ export interface LeashDeps {
 /** Looks in a row that settle whether an operation that was just missed is gone. */
 const settlingLooks = 6;
 const settlingPauseMs = 15;
+/** How long the answer of a kill waits for the store to have its record, in milliseconds. */
+const keptWithinMs = 500;
 
 export function createLeash(deps: LeashDeps): Leash {
   const { deployment, store, clock, log, limits, self, livenessOf } = deps;
@@ -181,17 +184,18 @@ export function createLeash(deps: LeashDeps): Leash {
     async kill(reference, caller, waitMs, cause) {
       const found = await locate(reference, caller);
       // An ended operation is not killed: the verdict says what had become of it, or what an earlier kill did.
-      if (found.kind === 'recorded') return inspect(found.record, found.record.kill?.verdict ?? verdictOfEnded(found.record));
+      if (found.kind === 'recorded') return { ...(await inspect(found.record, found.record.kill?.verdict ?? verdictOfEnded(found.record))), hadEnded: found.record.outcome !== null };
       const { operation } = found;
+      const hadEnded = operation.record.outcome !== null;
       if ((cause === 'tasks_cancel' || cause === 'stream_closed') && operation.record.wait === 'detached') moveWait(operation, 'cancelled');
       const task = killer.kill(operation, cause ?? (owns(caller.principal, operation.record) ? 'kill_tool' : 'administrator'));
       await pause(clock, waitMs, Promise.race([task.done, aborted(caller.signal)]));
       const judgement = refreshRecord(clock, operation);
       const verdict = atDeadline(judgement, operation.facts);
       // Whoever is told the verdict may ask another process for it next.
-      if (isFinal(verdict)) await keepRecord(store, operation.record);
+      if (isFinal(verdict)) await pause(clock, keptWithinMs, keepRecord(store, operation.record));
       // Whoever gives no time to look is not told that too little was seen.
-      return inspect(operation.record, waitMs === 0 && verdict === 'unknown' ? judgement.verdict : verdict);
+      return { ...(await inspect(operation.record, waitMs === 0 && verdict === 'unknown' ? judgement.verdict : verdict)), hadEnded };
     },
 
     async operations(caller) {
