@@ -20,6 +20,7 @@ import { type Caller, type RunAnswer, type RunRequest, createRun } from './run.j
 import { createSettle } from './settle.js';
 import { type ShutdownReport, createShutdown } from './shutdown.js';
 import { type Sweep, type SweepMode, createSweep } from './sweep.js';
+import { unseenRecord } from './unseen.js';
 import { createWatch } from './watch.js';
 
 /** What `status` and `kill` take: an operation id, or the id of a request of the caller's own session. */
@@ -34,6 +35,8 @@ export interface Inspection {
 export interface OperationsList {
   running: OperationRecord[];
   ended: OperationRecord[];
+  /** Without an end on record, and not seen now: what became of them cannot be told from here. */
+  unseen: OperationRecord[];
   /** Nodes that did not answer: what runs there is unknown. */
   silent: { node: string; reason: string }[];
   looked: string[];
@@ -187,6 +190,8 @@ export function createLeash(deps: LeashDeps): Leash {
       if (found.kind === 'recorded') return { ...(await inspect(found.record, found.record.kill?.verdict ?? verdictOfEnded(found.record))), hadEnded: found.record.outcome !== null };
       const { operation } = found;
       const hadEnded = operation.record.outcome !== null;
+      // Ended, and on its way to the store: the same, unless an earlier kill has still to report.
+      if (hadEnded && operation.killTask === null) return { ...(await inspect(operation.record, verdictOfEnded(operation.record))), hadEnded };
       if ((cause === 'tasks_cancel' || cause === 'stream_closed') && operation.record.wait === 'detached') moveWait(operation, 'cancelled');
       const task = killer.kill(operation, cause ?? (owns(caller.principal, operation.record) ? 'kill_tool' : 'administrator'));
       await pause(clock, waitMs, Promise.race([task.done, aborted(caller.signal)]));
@@ -233,8 +238,10 @@ export function createLeash(deps: LeashDeps): Leash {
       const stored = (await Promise.all(principals.map((principal) => store.list(principal)))).flat().sort((a, b) => (a.createdAt < b.createdAt ? 1 : -1));
       const records = stored.filter(({ operationId }) => !running.has(operationId) && !justEnded.some((record) => record.operationId === operationId));
       const settled = await settle(records);
-      const ended = [...justEnded, ...records.map((record) => settled.get(record.operationId) ?? record).filter((record) => record.outcome !== null)];
+      const known = records.map((record) => settled.get(record.operationId) ?? record);
+      const ended = [...justEnded, ...known.filter((record) => record.outcome !== null)];
       return {
+        unseen: await Promise.all(known.filter(({ outcome }) => outcome === null).map(async (record) => unseenRecord(record, looks, await livenessOf(record.instance)))),
         storeProblem: store.problem(),
         running: [...running.values()],
         ended,
