@@ -17,7 +17,8 @@ const atOnce = 20;
 const places = 8;
 /**
  * Records go this long after the end of their operations. What a call leaves then is its request id and the note that its
- * record has expired (the last 10,000 of a process are kept): 1,000 bytes as measured, evenly. A record takes 4,500, and a call that something holds on to takes more.
+ * record has expired (the last 10,000 of a process are kept): 1,000 bytes as measured, evenly.
+ * A record takes 4,500, and a call that something holds on to takes more.
  */
 const retentionMs = 1_000;
 const heapBytesPerCall = 2_000;
