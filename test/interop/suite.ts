@@ -30,7 +30,7 @@ export const sessionGraceMs = 1_000;
 /** The time limit that a client is given for a call: long enough for the database to be seen at work. In milliseconds. */
 const clientTimeoutMs = 2_500;
 /** How soon a cancelled operation is gone from the database, in milliseconds. */
-const goneWithinMs = 2_000;
+export const goneWithinMs = 2_000;
 
 export interface Ground {
   mongo: TestMongo;
