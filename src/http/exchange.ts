@@ -1,5 +1,6 @@
 /** What is known of one HTTP request beside the request itself: who sent it, and what becomes of its answer. */
 
+import { hasScope } from '../domain/scope.js';
 import type { Identity } from './auth.js';
 
 export interface Exchange {
@@ -23,4 +24,9 @@ export function exchangeOf(request: Request | undefined): Exchange {
   const exchange = request === undefined ? undefined : exchanges.get(request);
   if (exchange === undefined) throw new Error('a request without its exchange');
   return exchange;
+}
+
+/** Whether the caller may see and kill what everybody runs. */
+export function isAdmin({ identity }: Pick<Exchange, 'identity'>): boolean {
+  return identity !== null && hasScope(identity.scopes, 'leash:admin');
 }

@@ -4,9 +4,8 @@ import { type Server, createMcpHandler } from '@modelcontextprotocol/server';
 import type { Leash } from '../core/leash.js';
 import type { Log } from '../core/ports.js';
 import type { CallerOf, Era } from '../mcp/server.js';
-import { hasScope } from '../domain/scope.js';
 import { messageOf } from '../domain/errors.js';
-import { exchangeOf } from './exchange.js';
+import { exchangeOf, isAdmin } from './exchange.js';
 import { calls } from './messages.js';
 import { withStatusOfRefusal } from './refusal.js';
 
@@ -38,7 +37,7 @@ export function createModern(deps: ModernDeps): Modern {
     const known = request === undefined ? undefined : callersOf.get(request);
     if (known !== undefined) return known;
     const { identity, over } = exchangeOf(request);
-    const caller = { principal: identity?.principal ?? anonymous, admin: identity !== null && hasScope(identity.scopes, 'leash:admin'), session: deps.newMark() };
+    const caller = { principal: identity?.principal ?? anonymous, admin: isAdmin({ identity }), session: deps.newMark() };
     const made: ReturnType<CallerOf> = {
       ...caller,
       causeOfClose: 'stream_closed',

@@ -4,10 +4,10 @@ import { randomUUID } from 'node:crypto';
 import { type Server, WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/server';
 import type { Leash } from '../core/leash.js';
 import type { Clock, Log } from '../core/ports.js';
-import { hasScope } from '../domain/scope.js';
+import { idLengths } from '../domain/ids.js';
 import type { CallerOf, Era } from '../mcp/server.js';
 import type { EventLog, SessionEvents } from './events.js';
-import { type Exchange, exchangeOf } from './exchange.js';
+import { type Exchange, exchangeOf, isAdmin } from './exchange.js';
 import { begins, cancelledIds, requestIds } from './messages.js';
 import { type OpenCalls, createOpenCalls } from './open-calls.js';
 import { rejection } from './rejection.js';
@@ -26,7 +26,6 @@ export interface SessionsDeps {
 
 export interface Sessions {
   handle(request: Request, body: unknown): Promise<Response>;
-  count(): number;
   close(): Promise<void>;
 }
 
@@ -44,7 +43,6 @@ interface Session {
   activeAt: number;
 }
 
-const markLength = 6;
 const principalLength = 16;
 /** What a client whose stream was cut waits before it comes back, in milliseconds. */
 const retryMs = 1_000;
@@ -79,7 +77,7 @@ export function createSessions(deps: SessionsDeps): Sessions {
     if (sessions.size >= limits.maxSessions) return rejection(503, `There are ${sessions.size} sessions, as many as this server takes. Try again later.`, { 'Retry-After': '10' });
     const calls = createOpenCalls();
     const kept = events.forSession((message) => calls.sent(message));
-    const mark = newId(markLength);
+    const mark = newId(idLengths.session);
     const { identity } = exchange;
     const caller = { principal: identity?.principal ?? `http:session:${newId(principalLength)}`, session: mark, causeOfClose: 'session_ended' as const };
     const transport = new WebStandardStreamableHTTPServerTransport({
@@ -143,7 +141,6 @@ export function createSessions(deps: SessionsDeps): Sessions {
       if (cancelled.length > 0) void endStreams(session, cancelled);
       return response;
     },
-    count: () => sessions.size,
     async close() {
       cancelReaper();
       await Promise.all([...sessions.values()].map((session) => end(session, 'the server ends')));
@@ -160,8 +157,4 @@ function nothingToResume(): Response {
 async function endStreams({ calls, transport }: Session, ids: ReturnType<typeof cancelledIds>): Promise<void> {
   await new Promise((resolve) => { setImmediate(resolve); });
   for (const id of ids) await calls.cancelled(id, transport);
-}
-
-function isAdmin({ identity }: Exchange): boolean {
-  return identity !== null && hasScope(identity.scopes, 'leash:admin');
 }

@@ -16,16 +16,16 @@ const taskParams = z.looseObject({ taskId: z.string() });
 const listParams = z.looseObject({ cursor: z.string().optional() });
 
 type CallerFor = (context: ServerContext) => Caller;
+/** Asks those who know tasks in turn. @throws ProtocolError as {@link findTask} */
+type FindTask = <View extends TaskView>(taskId: string, ask: (source: TaskSource) => Promise<View | null>) => Promise<View>;
 
 export function registerTasks(server: Server, deps: McpServerDeps, era: Era, callerFor: CallerFor): void {
-  if (era === 'modern') register2026(server, deps, callerFor);
-  else register2025(server, deps, callerFor);
+  const find: FindTask = (taskId, ask) => findTask(deps, taskId, ask);
+  if (era === 'modern') register2026(server, find, callerFor);
+  else register2025(server, deps, find, callerFor);
 }
 
-function register2025(server: Server, deps: McpServerDeps, callerFor: CallerFor): void {
-  const { verifyMs } = deps.limits;
-  const find = <View extends TaskView>(taskId: string, ask: (source: TaskSource) => Promise<View | null>) => findTask(deps, taskId, ask);
-
+function register2025(server: Server, { tasks: sources, limits: { verifyMs } }: McpServerDeps, find: FindTask, callerFor: CallerFor): void {
   server.setRequestHandler('tasks/get', { params: taskParams }, async ({ taskId }, context) => task2025(await find(taskId, (source) => source.get(taskId, callerFor(context)))));
   server.setRequestHandler('tasks/result', { params: taskParams }, async ({ taskId }, context) => {
     const view = await find(taskId, (source) => source.wait(taskId, callerFor(context)));
@@ -33,7 +33,7 @@ function register2025(server: Server, deps: McpServerDeps, callerFor: CallerFor)
     return result2025(view);
   });
   server.setRequestHandler('tasks/list', { params: listParams }, async ({ cursor }, context) => {
-    const tasks = (await Promise.all(deps.tasks.map((source) => source.list(callerFor(context))))).flat();
+    const tasks = (await Promise.all(sources.map((source) => source.list(callerFor(context))))).flat();
     const first = cursor === undefined ? 0 : tasks.findIndex(({ taskId }) => taskId === cursor) + 1;
     if (cursor !== undefined && first === 0) throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'This cursor is not known any more: list from the beginning.');
     const page = tasks.slice(first, first + pageSize);
@@ -51,7 +51,7 @@ function register2025(server: Server, deps: McpServerDeps, callerFor: CallerFor)
   });
 }
 
-function register2026(server: Server, deps: McpServerDeps, callerFor: CallerFor): void {
+function register2026(server: Server, find: FindTask, callerFor: CallerFor): void {
   /** Each request declares the extension for itself. */
   const on = <Params extends z.ZodType>(method: string, params: Params, answer: (params: z.output<Params>, caller: Caller, context: ServerContext) => Promise<Result>) => {
     server.setRequestHandler(method, { params }, async (given, context) => {
@@ -59,7 +59,6 @@ function register2026(server: Server, deps: McpServerDeps, callerFor: CallerFor)
       return await answer(given as z.output<Params>, callerFor(context), context);
     });
   };
-  const find = <View extends TaskView>(taskId: string, ask: (source: TaskSource) => Promise<View | null>) => findTask(deps, taskId, ask);
 
   on('tasks/get', taskParams, async ({ taskId }, caller) => detailed2026(await find(taskId, (source) => source.get(taskId, caller))));
   // The SDK takes `inputResponses` out of the parameters of every request, and keeps those that are objects.
