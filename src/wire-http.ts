@@ -12,6 +12,7 @@ import { createModern } from './http/modern.js';
 import { createRateLimit } from './http/rate-limit.js';
 import { createHttpServer } from './http/server.js';
 import { createSessions } from './http/sessions.js';
+import { pollIntervalMs } from './mcp/tasks/operations.js';
 import type { Wired } from './wire.js';
 
 export { checkExposure } from './http/exposure.js';
@@ -41,7 +42,7 @@ export function wireHttp(wired: Wired, config: Config, exposure: Exposure, log: 
     newId,
     limits: { maxSessions: config.maxSessions, graceMs: config.sessionGraceMs, idleMs: config.sessionIdleMs, keepAliveMs, maxBodyBytes },
   });
-  const modern = createModern({ createServer, leash, newMark: () => newId(idLengths.session), maxBodyBytes, keepAliveMs, log, redact });
+  const modern = createModern({ createServer, leash, clock, pollIntervalMs, newMark: () => newId(idLengths.session), maxBodyBytes, keepAliveMs, log, redact });
   const authenticator = createAuthenticator({ tokens: exposure.tokens, jwt: exposure.jwt, resource: () => exposure.resource(listeningOn), clock, log });
   const app = createApp({ allowed: exposure.allowed, authenticator, rateLimit: createRateLimit(config.maxRequestsPerMinute), health: createHealth(deployment, clock), sessions, modern, tools, log });
   const server = createHttpServer({ app, tls: exposure.tls, maxBodyBytes, receiveMs, log, redact });

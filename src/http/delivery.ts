@@ -3,6 +3,12 @@
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
+/**
+ * `sent`: the answer has left as a whole, and the connection lived on for a moment, or was closed in order;
+ * `cut`: the connection broke before all of it had been written; `unsure`: it broke in the moment after.
+ */
+export type Delivery = 'sent' | 'cut' | 'unsure';
+
 /** How long a connection that breaks after its answer was written may take to show it, in milliseconds. */
 const lingerMs = 250;
 
@@ -10,26 +16,25 @@ const lingerMs = 250;
 const lingering = new WeakMap<Socket, () => void>();
 
 /**
- * An answer counts as sent when it was written and the connection lived on for a moment, or was closed in order: the system
- * takes what is written to a connection that the client has closed, and says so only afterwards (measured: EPIPE).
+ * The system takes what is written to a connection that the client has closed, and says so only afterwards (measured: EPIPE).
+ * It says the same of a client that has read its answer, and drops the connection with the end of the stream unread.
  * @param aborted aborted when the client has gone before the answer was written
  */
-export function overOf(socket: Socket, outgoing: ServerResponse, aborted: AbortController): Promise<'sent' | 'cut'> {
+export function overOf(socket: Socket, outgoing: ServerResponse, aborted: AbortController): Promise<Delivery> {
   // Whoever sends the next request has the answer to the one before.
   lingering.get(socket)?.();
   return new Promise((resolve) => {
     outgoing.once('close', () => {
+      if (!outgoing.writableFinished) aborted.abort();
       if (!outgoing.writableFinished || socket.destroyed) {
-        const isSent = outgoing.writableFinished && socket.errored === null;
-        if (!isSent) aborted.abort();
-        resolve(isSent ? 'sent' : 'cut');
+        resolve(!outgoing.writableFinished ? 'cut' : socket.errored === null ? 'sent' : 'unsure');
         return;
       }
       const settle = (hadError: boolean) => {
         clearTimeout(timer);
         socket.off('close', settle);
         lingering.delete(socket);
-        resolve(hadError ? 'cut' : 'sent');
+        resolve(hadError ? 'unsure' : 'sent');
       };
       const timer = setTimeout(settle, lingerMs, false).unref();
       socket.once('close', settle);

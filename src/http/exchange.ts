@@ -2,14 +2,17 @@
 
 import { hasScope } from '../domain/scope.js';
 import type { Identity } from './auth.js';
+import type { Delivery } from './delivery.js';
 
 export interface Exchange {
   /** null without authentication. */
   identity: Identity | null;
   /** Address of the client. */
   remoteAddress: string;
-  /** Settles when the answer is over: it has left as a whole, or the connection broke before, or in the moment after. */
-  readonly over: Promise<'sent' | 'cut'>;
+  /** Settles when the answer is over. */
+  readonly over: Promise<Delivery>;
+  /** How many parts of the answer have been given to the connection. */
+  chunksWritten(): number;
 }
 
 const exchanges = new WeakMap<Request, Exchange>();

@@ -2,20 +2,23 @@
 
 import { type Server, createMcpHandler } from '@modelcontextprotocol/server';
 import type { Leash } from '../core/leash.js';
-import type { Log } from '../core/ports.js';
+import type { Clock, Log } from '../core/ports.js';
 import type { CallerOf, Era } from '../mcp/server.js';
-import { messageOf } from '../domain/errors.js';
 import { exchangeOf, isAdmin } from './exchange.js';
+import { createHandles } from './handles.js';
 import { calls } from './messages.js';
 import { withStatusOfRefusal } from './refusal.js';
 
 export interface ModernDeps {
   createServer(callerOf: CallerOf, era: Era): Server;
   leash: Pick<Leash, 'kill'>;
+  clock: Pick<Clock, 'after'>;
   /** A mark for one request: this version has no sessions, so a request id means nothing beyond its request. */
   newMark(): string;
   maxBodyBytes: number;
   keepAliveMs: number;
+  /** When a client is told to ask for a task again, in milliseconds. */
+  pollIntervalMs: number;
   log: Log;
   redact(text: string): string;
 }
@@ -27,25 +30,27 @@ export interface Modern {
 
 /** Whose operations are those of callers whom nothing tells apart. */
 const anonymous = 'http:anonymous';
+/** A client that has not asked in the time of so many polls does not know the task. */
+const pollsWaitedFor = 3;
 
 export function createModern(deps: ModernDeps): Modern {
-  const { leash, log, redact } = deps;
+  const { leash, clock, log, redact } = deps;
+  const handles = createHandles({ clock, graceMs: pollsWaitedFor * deps.pollIntervalMs, log, redact });
   const callersOf = new WeakMap<Request, ReturnType<CallerOf>>();
 
   /** The same for every question about one request. */
   function callerFor(request: Request | undefined): ReturnType<CallerOf> {
     const known = request === undefined ? undefined : callersOf.get(request);
     if (known !== undefined) return known;
-    const { identity, over } = exchangeOf(request);
+    const exchange = exchangeOf(request);
+    const { identity } = exchange;
     const caller = { principal: identity?.principal ?? anonymous, admin: isAdmin({ identity }), session: deps.newMark() };
     const made: ReturnType<CallerOf> = {
       ...caller,
       causeOfClose: 'stream_closed',
-      // A handle that did not reach its client is of no use to anyone: nobody could stop what goes on under it.
-      handedOver: (operationId) => {
-        void over.then(async (how) => {
-          if (how === 'cut') await leash.kill({ operationId }, { ...caller, requestId: '', signal: new AbortController().signal }, 0, 'stream_closed');
-        }).catch((error: unknown) => { log.warn({ operationId, error: redact(messageOf(error)) }, 'an operation whose handle was not written could not be killed'); });
+      handedOver: (operationId, isTask) => {
+        const kill = () => leash.kill({ operationId }, { ...caller, requestId: '', signal: new AbortController().signal }, 0, 'stream_closed');
+        handles.follow({ operationId, isTask, exchange, kill });
       },
     };
     if (request !== undefined) callersOf.set(request, made);
@@ -62,6 +67,7 @@ export function createModern(deps: ModernDeps): Modern {
 
   return {
     handle: async (request, body) => {
+      handles.heard(body);
       if (!calls(body, 'tools/call')) return await plain.fetch(request, { parsedBody: body });
       return await withStatusOfRefusal(await streaming.fetch(request, { parsedBody: body }));
     },

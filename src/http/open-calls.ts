@@ -9,11 +9,18 @@ export interface StreamEnd {
 }
 
 export interface OpenCalls {
-  /** The requests of one POST, which share a stream. @returns to be called when the POST was refused */
-  began(ids: readonly RequestId[]): () => void;
+  /** The requests of one POST, which share a stream. */
+  began(ids: readonly RequestId[]): OpenPost;
   /** A message goes out; false when it is the end of a cancelled call for the transport's bookkeeping only. */
   sent(message: JSONRPCMessage): boolean;
   cancelled(id: RequestId, stream: StreamEnd): Promise<void>;
+}
+
+export interface OpenPost {
+  /** To be called when it was refused. */
+  forget(): void;
+  /** Whether a request of it has no answer yet. */
+  isWaiting(): boolean;
 }
 
 interface Call {
@@ -54,11 +61,14 @@ export function createOpenCalls(): OpenCalls {
       const call: Call = { waiting: new Set(ids), cancelled: [], stream: null };
       const before = ids.map((id) => [id, calls.get(id)] as const);
       for (const id of ids) calls.set(id, call);
-      return () => {
-        for (const [id, open] of before) {
-          if (open === undefined) calls.delete(id);
-          else calls.set(id, open);
-        }
+      return {
+        isWaiting: () => call.waiting.size > 0,
+        forget() {
+          for (const [id, open] of before) {
+            if (open === undefined) calls.delete(id);
+            else calls.set(id, open);
+          }
+        },
       };
     },
     sent(message) {

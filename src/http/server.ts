@@ -3,7 +3,7 @@
 import { type IncomingMessage, type RequestListener, type ServerResponse, createServer as createPlainServer } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
-import { Readable } from 'node:stream';
+import { Readable, Transform } from 'node:stream';
 import { finished, pipeline } from 'node:stream/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import { toWebRequest } from '@modelcontextprotocol/node';
@@ -42,14 +42,16 @@ export function createHttpServer({ app, tls, maxBodyBytes, receiveMs, log, redac
   async function answer(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
     const aborted = new AbortController();
     const over = overOf(incoming.socket, outgoing, aborted);
+    let chunksWritten = 0;
+    const written = () => { chunksWritten += 1; };
     try {
       const request = await read(incoming, aborted.signal);
-      if (request === undefined) return await write(rejection(400, 'The address, the header Host or the method of this request cannot be read.'), outgoing);
-      openExchange(request, { identity: null, remoteAddress: incoming.socket.remoteAddress ?? 'unknown', over });
-      await write(await app.handle(request), outgoing);
+      if (request === undefined) return await write(rejection(400, 'The address, the header Host or the method of this request cannot be read.'), outgoing, written);
+      openExchange(request, { identity: null, remoteAddress: incoming.socket.remoteAddress ?? 'unknown', over, chunksWritten: () => chunksWritten });
+      await write(await app.handle(request), outgoing, written);
     } catch (error) {
       if (aborted.signal.aborted) return;
-      await (isTooLarge(error) ? refuseBody(incoming, outgoing) : write(failed(error), outgoing));
+      await (isTooLarge(error) ? refuseBody(incoming, outgoing) : write(failed(error), outgoing, written));
     }
   }
 
@@ -114,7 +116,7 @@ export function createHttpServer({ app, tls, maxBodyBytes, receiveMs, log, redac
 }
 
 /** The headers leave at once: whoever waits for a long answer knows that it was heard. */
-async function write(response: Response, outgoing: ServerResponse): Promise<void> {
+async function write(response: Response, outgoing: ServerResponse, written: () => void): Promise<void> {
   const { connection: _connection, ...headers } = Object.fromEntries(response.headers);
   // Whether it stays is not for an answer to promise: the client has a say in it, and Node knows it.
   outgoing.writeHead(response.status, headers);
@@ -124,7 +126,20 @@ async function write(response: Response, outgoing: ServerResponse): Promise<void
   }
   outgoing.flushHeaders();
   // A client that goes away is told to the stream's source by its cancel.
-  await pipeline(Readable.fromWeb(response.body), outgoing).catch(() => undefined);
+  await pipeline(Readable.fromWeb(response.body), lookFirst(written), outgoing).catch(() => undefined);
+}
+
+/** A client that has closed by now is seen before the next part is written: the system would take it, and lose it. */
+function lookFirst(written: () => void): Transform {
+  return new Transform({
+    transform(chunk, _encoding, pass) {
+      // What is due in this turn of the event loop, and a whole look at all connections after it.
+      setImmediate(() => setImmediate(() => {
+        if (!this.destroyed) written();
+        pass(null, chunk);
+      }));
+    },
+  });
 }
 
 function isTooLarge(error: unknown): boolean {

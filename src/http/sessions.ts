@@ -76,6 +76,7 @@ export function createSessions(deps: SessionsDeps): Sessions {
   async function begin(request: Request, body: unknown, exchange: Exchange): Promise<Response> {
     if (sessions.size >= limits.maxSessions) return rejection(503, `There are ${sessions.size} sessions, as many as this server takes. Try again later.`, { 'Retry-After': '10' });
     const calls = createOpenCalls();
+    const post = calls.began(requestIds(body));
     const kept = events.forSession((message) => calls.sent(message));
     const mark = newId(idLengths.session);
     const { identity } = exchange;
@@ -89,7 +90,7 @@ export function createSessions(deps: SessionsDeps): Sessions {
       onsessioninitialized: (id) => {
         const session: Session = { id, mark, principal: caller.principal, transport, calls, events: kept, open: 0, cutAt: null, activeAt: clock.now() };
         sessions.set(id, session);
-        follow(session, exchange);
+        follow(session, exchange, () => post.isWaiting());
         log.info({ session: mark, authenticated: identity !== null }, 'session began');
       },
       onsessionclosed: (id) => {
@@ -105,14 +106,15 @@ export function createSessions(deps: SessionsDeps): Sessions {
     return response;
   }
 
-  function follow(session: Session, { over }: Exchange): void {
+  /** @param isWaiting whether its client waits for more of it: one that drops a stream after the last answer has not gone for that */
+  function follow(session: Session, { over }: Exchange, isWaiting: () => boolean): void {
     session.open += 1;
     session.cutAt = null;
     void over.then((how) => {
       session.open -= 1;
       session.activeAt = clock.now();
       // An answer that left says nothing of a client that another stream was cut of: only what it sends does.
-      if (how === 'cut' || session.cutAt !== null) session.cutAt = clock.now();
+      if ((how === 'cut' && isWaiting()) || session.cutAt !== null) session.cutAt = clock.now();
     });
   }
 
@@ -131,12 +133,12 @@ export function createSessions(deps: SessionsDeps): Sessions {
       if (request.headers.get('mcp-session-id') === null && begins(body)) return await begin(request, body, exchange);
       const session = find(request, exchange);
       if (session instanceof Response) return session;
-      follow(session, exchange);
+      const post = request.method === 'POST' ? session.calls.began(requestIds(body)) : undefined;
+      follow(session, exchange, () => post?.isWaiting() ?? true);
       const lost = request.method === 'GET' ? request.headers.get('last-event-id') : null;
       if (lost !== null && (await session.events.getStreamIdForEventId(lost)) === undefined) return nothingToResume();
-      const forget = session.calls.began(requestIds(body));
       const response = await session.transport.handleRequest(request, body === undefined ? undefined : { parsedBody: body });
-      if (!response.ok) forget();
+      if (!response.ok) post?.forget();
       const cancelled = cancelledIds(body);
       if (cancelled.length > 0) void endStreams(session, cancelled);
       return response;

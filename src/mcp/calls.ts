@@ -41,7 +41,8 @@ export function createToolCalls(deps: McpServerDeps, era: Era): ToolCalls {
     if (answer.ask !== undefined) return inputRequired(answer.ask) as Result as CallToolResult;
     const operationId = answer.task?.taskId ?? answer.body['operationId'];
     const goesOn = answer.task?.state === 'working' || answer.task?.state === 'input_required';
-    if (goesOn && typeof operationId === 'string') deps.callerOf(context).handedOver?.(operationId);
+    const isTask = answer.task !== undefined && caller.task !== null;
+    if (goesOn && typeof operationId === 'string') deps.callerOf(context).handedOver?.(operationId, isTask);
     if (answer.task === undefined || caller.task === null) return toResult(answer);
     return (demanded ? created2025(answer.task) : created2026(answer.task)) as CallToolResult;
   }

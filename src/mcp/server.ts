@@ -27,8 +27,8 @@ const instructions =
 export type CallerOf = (context: ServerContext) => Pick<ToolCaller, 'principal' | 'session' | 'admin'> & {
   /** What the end of the connection means for a call in flight. */
   causeOfClose: 'client_cancelled' | 'stream_closed' | 'session_ended';
-  /** Told the id of an operation that goes on after the answer, before the answer is written. */
-  handedOver?: (operationId: string) => void;
+  /** Told the id of an operation that goes on after the answer, before the answer is written; whether the answer is a task, which is asked for from time to time. */
+  handedOver?: (operationId: string, isTask: boolean) => void;
 };
 
 export interface McpServerDeps extends ToolDeps {

@@ -20,7 +20,35 @@ afterAll(async () => {
 });
 
 const walkers = 3;
+/** How long the server waits for a word of a client whose connection broke around the moment of the handle: three polls. */
+const graceMs = 3_000;
 const run = (args: Record<string, unknown>, tasks = true) => openStream(server.url, modernRequest(1, 'tools/call', { name: 'run', arguments: args }, { tasks }));
+/** A client that reads its answer and drops the stream with it, before the end of the stream has come. */
+async function readAndDrop(work: Record<string, unknown>, tasks: boolean): Promise<string> {
+  const dropped = new AbortController();
+  const response = await fetch(server.url, { ...modernRequest(1, 'tools/call', { name: 'run', arguments: work }, { tasks }), signal: dropped.signal });
+  const decoder = new TextDecoder();
+  let text = '';
+  const reader = (response.body as ReadableStream<Uint8Array>).getReader();
+  for (let part = await reader.read(); !part.done; part = await reader.read()) {
+    text += decoder.decode(part.value, { stream: true });
+    const id = /"(?:taskId|operationId)":"([a-z0-9]{26})"/.exec(text)?.[1];
+    if (id === undefined) continue;
+    dropped.abort();
+    return id;
+  }
+  throw new Error(`an answer without an id: ${text}`);
+}
+/** Those of the ids that the database shows at each of many looks, for longer than the server waits for a word. */
+async function stayed(ids: readonly string[], ask: () => Promise<unknown> = () => Promise.resolve()): Promise<string[]> {
+  let left = [...ids];
+  for (const until = performance.now() + graceMs + 1_500; performance.now() < until; await delay(200)) {
+    await ask();
+    const there = new Set((await tagged(mongo.client)).map((row) => String(row['command']?.comment).split('.')[3]));
+    left = left.filter((id) => there.has(id));
+  }
+  return left;
+}
 const taskIdIn = (stream: RawStream): string | undefined => stream.events.find(({ message }) => message?.id === 1)?.message.result.taskId;
 
 interface Attempt {
@@ -56,13 +84,34 @@ describe('a stream that is closed around the moment of the handover', () => {
     await eventually('no operation runs but those whose id was handed over', async () => {
       const ids = (await tagged(mongo.client)).map((row) => String(row['command']?.comment).split('.')[3]);
       return ids.every((id) => handed.some(({ taskId }) => taskId === id));
-    }, 5_000);
+    }, graceMs + 5_000);
     // Those whose answer came as a whole go on, and each client can stop what it has the id of.
     for (const { comment, how, taskId = '' } of handed) {
       if (how === 'ended') expect(await idsOf(mongo.client, comment)).toEqual([taskId]);
       await ask(server.url, modernRequest(2, 'tasks/cancel', { taskId }));
       await untilGone(mongo.client, taskId, 3_000);
     }
+  });
+
+  const clients = Array.from({ length: 12 }, (_none, index) => index);
+  const stop = async (taskId: string) => {
+    await ask(server.url, modernRequest(2, 'tasks/cancel', { taskId }));
+    await untilGone(mongo.client, taskId, 3_000);
+  };
+
+  it('by a client that has read its task and asks for it leaves the task working', async () => {
+    const ids = await Promise.all(clients.map(() => readAndDrop(sleepFor(60_000, { waitMs: 0 }), true)));
+    const statuses = new Set<string>();
+    const asked = () => Promise.all(ids.map(async (taskId) => { statuses.add((await ask(server.url, modernRequest(2, 'tasks/get', { taskId }))).result.status); }));
+    expect(await stayed(ids, asked)).toEqual(ids);
+    expect([...statuses]).toEqual(['working']);
+    await Promise.all(ids.map(stop));
+  });
+
+  it('by a client that has read a handle without a task, which nobody polls, leaves its operation running', async () => {
+    const ids = await Promise.all(clients.map(() => readAndDrop(sleepFor(60_000, { waitMs: 0 }), false)));
+    expect(await stayed(ids)).toEqual(ids);
+    await Promise.all(ids.map(stop));
   });
 
   it('before the time to wait has passed is a cancel', async () => {

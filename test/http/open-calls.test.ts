@@ -14,9 +14,9 @@ let sessionId: string;
 const version = '2025-11-25';
 const send = async (body: unknown, accept = 'application/json, text/event-stream') => {
   const headers = { 'Content-Type': 'application/json', Accept: accept, 'MCP-Protocol-Version': version, ...(sessionId === '' ? {} : { 'Mcp-Session-Id': sessionId }) };
-  const forget = calls.began(requestIds(body));
+  const post = calls.began(requestIds(body));
   const response = await transport.handleRequest(new Request('http://127.0.0.1/mcp', { method: 'POST', headers, body: JSON.stringify(body) }), { parsedBody: body });
-  if (!response.ok) forget();
+  if (!response.ok) post.forget();
   for (const id of cancelledIds(body)) await calls.cancelled(id, transport);
   return response;
 };

@@ -66,6 +66,21 @@ describe('a client that vanishes', () => {
     await bystander.end();
   });
 
+  it('is not one that drops the stream of a call whose answer it has read: what it has started goes on', async () => {
+    const session = await beginSession(server.url);
+    const work = sleepFor(60_000, { waitMs: 0 });
+    const call = session.call('read', 'run', work);
+    const { result } = await call.answer('read');
+    call.cut();
+    const { operationId } = result.structuredContent;
+    await seen(mongo.client, work.comment);
+    await delay(graceMs * 2);
+    expect(await isThere(operationId)).toBe(true);
+    expect(await statusOf(session)).toBe(200);
+    await session.end();
+    await untilGone(mongo.client, operationId, 2_000);
+  });
+
   it.each<[string, (session: RawSession) => Promise<unknown>]>([
     ['any request', (session) => statusOf(session)],
     ['a new stream', async (session) => (await session.get().response).status],

@@ -14,7 +14,7 @@ import type { ToolAnswer, ToolLimits } from '../tool.js';
 import type { TaskSource, TaskView } from './source.js';
 
 /** When a client is told to ask again, in milliseconds. */
-const pollIntervalMs = 1_000;
+export const pollIntervalMs = 1_000;
 /** One call of `status` waits that long at most; `wait` calls it again. In milliseconds. */
 const waitMs = 60_000;
 /** What was sent, and is not seen and not answered that long after its deadline, has an end that nobody will know: in milliseconds. */
