@@ -111,7 +111,7 @@ function unconfigured(): Deployment {
     survey: refuse,
     kill: refuse,
     killSessions: refuse,
-    aggregate: refuse,
+    execute: refuse,
     collectionInfo: refuse,
     close: () => Promise.resolve(),
   };

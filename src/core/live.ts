@@ -111,7 +111,7 @@ export function refreshRecord(clock: Clock, operation: LiveOperation): Judgement
   record.server = judgement.server;
   record.reason = judgement.reason;
   record.evidence = evidence(clock, operation);
-  if (operation.execution !== null) record.documentsRead = operation.execution.documents.length;
+  if (operation.execution !== null) record.documentsRead = operation.execution.read();
   if (record.endedAt === null) record.elapsedMs = Math.round(clock.now() - operation.startedAt);
   if (operation.killTask !== null) record.kill = operation.killTask.report();
   return judgement;

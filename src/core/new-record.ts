@@ -37,7 +37,7 @@ export function newRecord(request: RunRequest, caller: Caller, start: RecordStar
     sentAt: null,
     endedAt: null,
     elapsedMs: 0,
-    maxTimeMS: request.aggregate.maxTimeMS,
+    maxTimeMS: request.execute.maxTimeMS,
     node: null,
     whereabouts: null,
     wait: 'waiting',

@@ -1,4 +1,4 @@
-/** Runs an aggregation on the leash: recorded before it is sent, bounded in time, and followed to its end. */
+/** Runs an operation on the leash: recorded before it is sent, bounded in time, and followed to its end. */
 
 import { LeashError, messageOf } from '../domain/errors.js';
 import { addFact } from '../domain/facts.js';
@@ -13,7 +13,7 @@ import { keepRecord } from './keep.js';
 import { type Killer } from './kill.js';
 import { type LiveOperation, addLook, createLive, moveWait, nodesOf, refreshRecord } from './live.js';
 import { newRecord } from './new-record.js';
-import type { AggregateRequest, Clock, Deployment, ExecutionEnd, Log, Store } from './ports.js';
+import type { Clock, Deployment, ExecuteRequest, ExecutionEnd, Log, Store } from './ports.js';
 import { reportProgress } from './progress.js';
 import type { Registry } from './registry.js';
 import type { Watch } from './watch.js';
@@ -38,10 +38,10 @@ export interface Caller {
 export interface RunRequest {
   tool: string;
   on: Namespace;
-  /** Every collection that the pipeline reads, for the resolution of views. */
+  /** Every collection that it reads, for the resolution of views. */
   namespaces: readonly { ns: Namespace; path: string }[];
   writes: WriteReport | null;
-  aggregate: Omit<AggregateRequest, 'comment'>;
+  execute: Omit<ExecuteRequest, 'comment'>;
   ownComment: string;
   /** How long the caller waits before it is handed the operation's id. */
   waitMs: number;
@@ -140,7 +140,7 @@ export function createRun(deps: RunDeps): (request: RunRequest, caller: Caller) 
   }
 
   function begin(request: RunRequest, caller: Caller): LiveOperation {
-    const deadlineInMs = request.aggregate.maxTimeMS + deps.deadlineGraceMs;
+    const deadlineInMs = request.execute.maxTimeMS + deps.deadlineGraceMs;
     const record = newRecord(request, caller, { operationId: deps.newOperationId(), instance: deps.instance, createdAt: clock.iso(), deadlineAt: clock.iso(clock.now() + deadlineInMs), keepMs: deps.keepMs });
     record.task = request.asTask === 'always';
     const operation = createLive(clock, record, { foreign: false, writes: request.writes !== null, deadlineInMs });
@@ -182,7 +182,7 @@ export function createRun(deps: RunDeps): (request: RunRequest, caller: Caller) 
   async function execute(operation: LiveOperation, request: RunRequest, write: PreparedWrite | null): Promise<void> {
     const { record, facts } = operation;
     let cancelFirstLook: () => void = () => undefined;
-    const execution = deployment.aggregate({ ...request.aggregate, comment: record.tag }, {
+    const execution = deployment.execute({ ...request.execute, comment: record.tag }, {
       sent(node) {
         addFact(facts, { kind: 'sent', t: clock.now(), node });
         if (record.sentAt === null) cancelFirstLook = clock.after(firstLookMs, () => void lookAt(operation));

@@ -20,6 +20,7 @@ export interface ToolLimits {
   maxResponseBytes: number;
   resultBytes: number;
   maxRetentionMs: number;
+  deadlineGraceMs: number;
   denyDiskUse: boolean;
   readPreference: 'primary' | 'primaryPreferred' | 'secondary' | 'secondaryPreferred' | 'nearest' | undefined;
 }

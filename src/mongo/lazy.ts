@@ -42,7 +42,7 @@ export function lazyDeployment(settings: DeploymentSettings, clock: Clock, log: 
     survey: (node) => ready().survey(node),
     kill: (node, sighting, origin) => ready().kill(node, sighting, origin),
     killSessions: (node, sessions) => ready().killSessions(node, sessions),
-    aggregate: (request, events) => ready().aggregate(request, events),
+    execute: (request, events) => ready().execute(request, events),
     collectionInfo: (ns) => ready().collectionInfo(ns),
     close: async () => { await loaded?.close(); },
   };

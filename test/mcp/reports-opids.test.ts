@@ -41,7 +41,7 @@ function leashOn(client: MongoClient) {
   const node = 'mongos:27017';
   const control = createControl(client, node, clock);
   const unused = () => { throw new Error('not used here'); };
-  const deployment: Deployment = { ready: async () => undefined, nodes: () => [node], look: () => control.look(), survey: unused, hiddenMembers: unused, setName: () => null, kill: (_node, sighting) => control.kill(sighting), killSessions: unused, aggregate: unused, collectionInfo: unused, close: async () => undefined };
+  const deployment: Deployment = { ready: async () => undefined, nodes: () => [node], look: () => control.look(), survey: unused, hiddenMembers: unused, setName: () => null, kill: (_node, sighting) => control.kill(sighting), killSessions: unused, execute: unused, collectionInfo: unused, close: async () => undefined };
   const log: Log = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };
   return createLeash({
     deployment,

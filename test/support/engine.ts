@@ -125,7 +125,7 @@ function requestOf({ pipeline, database = 'app', collection = 'things', maxTimeM
     on,
     namespaces: [],
     writes,
-    aggregate: { on, pipeline, maxTimeMS, limit, maxResultBytes, writes: writes !== null, readPreference },
+    execute: { command: { kind: 'aggregate', on, pipeline, writes: writes !== null }, maxTimeMS, limit, maxResultBytes, readPreference },
     ownComment: '',
     waitMs,
     asTask: 'never',
@@ -145,10 +145,10 @@ function spied(deployment: Deployment, calls: Map<string, Call>, firstKillAt: Ma
   const key = (node: string, sighting: { opid?: unknown; cursorId?: unknown; kind: string }) => `${node} ${sighting.kind} ${String(sighting.kind === 'operation' ? sighting.opid : sighting.cursorId)}`;
   return {
     ...deployment,
-    aggregate(request, events) {
+    execute(request, events) {
       const call: Call = { sentAt: null, end: null, endedAt: null, session: null, documents: [] };
       calls.set(idOf(request.comment), call);
-      const execution = deployment.aggregate(request, {
+      const execution = deployment.execute(request, {
         sent(node) {
           call.sentAt ??= performance.now();
           const lsid = execution.session as { id: Binary } | null;

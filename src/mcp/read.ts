@@ -1,0 +1,54 @@
+/** Runs what the tools read by other names than `run`: through the same leash, and waited for to its end. */
+
+import { createHash } from 'node:crypto';
+import type { Command } from '../core/ports.js';
+import type { RunAnswer } from '../core/run.js';
+import type { Namespace } from '../domain/policy/pipeline-policy.js';
+import { BSON } from 'bson';
+import type { ToolCaller, ToolDeps } from './tool.js';
+
+export interface Read {
+  tool: string;
+  on: Namespace;
+  /** Every collection that it reads, for the resolution of views. */
+  namespaces: readonly { ns: Namespace; path: string }[];
+  command: Command;
+  /** Documents to keep. */
+  limit: number;
+  maxTimeMS?: number | undefined;
+  /** Bytes of BSON to keep; the operator's limit when left out. */
+  maxResultBytes?: number | undefined;
+  comment?: string | undefined;
+  canonical?: boolean | undefined;
+  /** Size of the answer in bytes. */
+  responseBytes: number;
+  notes: string[];
+}
+
+/** The longest timer that Node has, in milliseconds. */
+const longestMs = 2_147_483_647;
+
+/**
+ * Waits until it has ended or its deadline has passed and been verified; what is not proven by then is handed over by its id.
+ * @throws LeashError when nothing was sent
+ */
+export function runRead(read: Read, caller: ToolCaller, { leash, limits }: Pick<ToolDeps, 'leash' | 'limits'>): Promise<RunAnswer> {
+  const maxTimeMS = Math.min(read.maxTimeMS ?? limits.maxTimeMS, limits.maxTimeMSCeiling);
+  return leash.run(
+    {
+      tool: read.tool,
+      on: read.on,
+      namespaces: read.namespaces,
+      writes: null,
+      execute: { command: read.command, maxTimeMS, readPreference: limits.readPreference, limit: read.limit, maxResultBytes: read.maxResultBytes ?? limits.resultBytes },
+      ownComment: read.comment ?? '',
+      waitMs: Math.min(maxTimeMS + limits.deadlineGraceMs + limits.verifyMs, longestMs),
+      asTask: 'never',
+      answerAs: { canonical: read.canonical ?? false, responseBytes: read.responseBytes },
+      digest: createHash('sha256').update(BSON.serialize({ command: read.command, limit: read.limit, maxTimeMS })).digest('hex'),
+      startAnother: true,
+      notes: read.notes,
+    },
+    caller,
+  );
+}
