@@ -8,7 +8,7 @@ import { systemClock } from './core/clock.js';
 import { type Leash, createLeash } from './core/leash.js';
 import { createLivenessOf } from './core/liveness.js';
 import type { Clock, Deployment, Liveness, Log, Store } from './core/ports.js';
-import { checkViews } from './core/view-policy.js';
+import { checkViews, rememberCollections } from './core/view-policy.js';
 import { LeashError } from './domain/errors.js';
 import { encodeId, idLengths } from './domain/ids.js';
 import type { PolicySettings } from './domain/policy/pipeline-policy.js';
@@ -60,6 +60,7 @@ export function wire(config: Config, version: string, log: Log, extension: Exten
   const policy: PolicySettings = { allowWrites: config.allowWrites, allowJs: config.allowJs, allowInternal: config.allowInternal, extraStages: config.allowStage };
   // An embedded database ends with the process, and nobody will ask for its records after that.
   const store = createStore(config.demo ? { ...config, store: 'memory' } : config, clock, log);
+  const collections = rememberCollections(deployment, clock);
   const livenessOf = createLivenessOf({ store, here: readMachine(), probe: probeProcess });
   const leash = createLeash({
     deployment,
@@ -72,7 +73,7 @@ export function wire(config: Config, version: string, log: Log, extension: Exten
     sweepMode: config.sweep,
     newOperationId: () => newId(idLengths.operation),
     limits: { maxOperations: config.maxOperations, maxQueued: config.maxQueued, deadlineGraceMs: config.deadlineGraceMs, keepMs: config.retentionMs },
-    checkPolicy: (request) => checkViews(deployment, policy, request.namespaces),
+    checkPolicy: (request) => checkViews(collections, policy, request.namespaces),
   });
   // The operating system's user and host, not the process: a resumed client finds what its last server left.
   const caller = { principal: `${userInfo().username}@${hostname()}`, session: newId(idLengths.session), causeOfClose: 'client_cancelled' as const };

@@ -9,7 +9,7 @@ import type { Cause } from '../domain/words.js';
 import type { Admission } from './admission.js';
 import { pause } from './clock.js';
 import type { Conclude } from './conclude.js';
-import { keepRecord } from './keep.js';
+import { keepRecord, noteProblem } from './keep.js';
 import { type Killer } from './kill.js';
 import { type LiveOperation, addLook, createLive, moveWait, nodesOf, refreshRecord } from './live.js';
 import { newRecord } from './new-record.js';
@@ -159,8 +159,10 @@ export function createRun(deps: RunDeps): (request: RunRequest, caller: Caller) 
       const { signal } = operation.unsent;
       await raceAbort(deployment.ready(), signal);
       operation.record.whereabouts = { set: deployment.setName(), nodes: deployment.nodes() };
-      // On the disk before anything is sent: whoever finds it after a crash knows whose it is and where it can be.
-      await raceAbort(keepRecord(store, operation.record), signal);
+      // On its way before anything is sent, and on the disk before a write is: whoever finds it after a crash knows whose it is and where it can be.
+      const kept = keepRecord(store, operation.record);
+      if (operation.writes) await raceAbort(kept, signal);
+      else kept.catch((error: unknown) => { log.error({ operationId: operation.record.operationId, error: messageOf(error) }, 'the record of an operation could not be kept'); });
       operation.waitingFor = 'the check of what it reads';
       await raceAbort(deps.checkPolicy(request), signal);
       operation.waitingFor = 'a place among the operations that run at once';
@@ -274,7 +276,9 @@ export function createRun(deps: RunDeps): (request: RunRequest, caller: Caller) 
     const ended = record.outcome !== null;
     record.task ||= !ended && request.asTask === 'when_detached';
     if (record.wait === 'waiting') moveWait(operation, ended ? 'answered' : 'detached');
-    await keepRecord(store, record);
+    // Whoever is handed an id may ask another process for it; one that has ended has its answer, and its record follows.
+    if (ended) noteProblem(store, record);
+    else await keepRecord(store, record);
     if (ended && operation.unsentError !== null) throw operation.unsentError;
     return ended ? { kind: 'ended', record, documents: operation.documents } : { kind: 'detached', record, documents: [] };
   }
