@@ -2,10 +2,6 @@
 
 import { LeashError, messageOf } from '../domain/errors.js';
 import { addFact } from '../domain/facts.js';
-import type { AnswerForm, OperationRecord, WriteReport } from '../domain/operation.js';
-import type { Namespace } from '../domain/policy/pipeline-policy.js';
-import type { RequestId } from '../domain/tag.js';
-import type { Cause } from '../domain/words.js';
 import type { Admission } from './admission.js';
 import { pause } from './clock.js';
 import type { Conclude } from './conclude.js';
@@ -13,57 +9,14 @@ import { keepRecord, noteProblem } from './keep.js';
 import { type Killer } from './kill.js';
 import { type LiveOperation, addLook, createLive, moveWait, nodesOf, refreshRecord } from './live.js';
 import { newRecord } from './new-record.js';
-import type { Clock, Deployment, ExecuteRequest, ExecutionEnd, Log, Store } from './ports.js';
+import type { Clock, Deployment, ExecutionEnd, Log, Store } from './ports.js';
 import { reportProgress } from './progress.js';
 import type { Registry } from './registry.js';
+import type { Caller, RunAnswer, RunRequest } from './request.js';
 import type { Watch } from './watch.js';
 import { type PreparedWrite, describeEffects, prepareWrite } from './write-effects.js';
 
-export interface Caller {
-  /** Whose operations these are. */
-  principal: string;
-  /** May see and kill the operations of every principal: the command line, and over HTTP the scope `leash:admin`. */
-  admin?: boolean;
-  /** The mark of the caller's session, as it stands in tags. */
-  session: string;
-  requestId: RequestId;
-  /** Aborts when the caller cancels. */
-  signal: AbortSignal;
-  /** What an abort of the signal means, asked when it has come; `client_cancelled` when left out. */
-  causeOfAbort?: (() => Cause) | undefined;
-  /** Told at most once a second what the database reports; absent when the caller did not ask. */
-  progress?: ((message: string, elapsedSeconds: number) => void) | undefined;
-}
-
-export interface RunRequest {
-  tool: string;
-  on: Namespace;
-  /** Every collection that it reads, for the resolution of views. */
-  namespaces: readonly { ns: Namespace; path: string }[];
-  writes: WriteReport | null;
-  execute: Omit<ExecuteRequest, 'comment'>;
-  ownComment: string;
-  /** How long the caller waits before it is handed the operation's id. */
-  waitMs: number;
-  /** When it is handed over as a native task: never, when it has not ended by `waitMs`, or whatever becomes of it. */
-  asTask: 'never' | 'when_detached' | 'always';
-  /** How long its record and documents are kept after its end, in milliseconds; the server's own time when left out. */
-  keepMs?: number | undefined;
-  /** How its documents are shown to whoever asks for its answer later. */
-  answerAs: AnswerForm;
-  /** Equal for requests that ask the database for the same. */
-  digest: string;
-  /** Start it although the same is already running. */
-  startAnother: boolean;
-  notes: string[];
-}
-
-export interface RunAnswer {
-  /** `already_running`: nothing was started, this is the one that runs. */
-  kind: 'ended' | 'detached' | 'already_running';
-  record: OperationRecord;
-  documents: Uint8Array[];
-}
+export type { Caller, RunAnswer, RunRequest };
 
 export interface RunDeps {
   deployment: Deployment;
@@ -97,6 +50,8 @@ const handoverLookMs = 1_000;
 
 export function createRun(deps: RunDeps): (request: RunRequest, caller: Caller) => Promise<RunAnswer> {
   const { deployment, store, clock, log, registry, admission, watch, killer, conclude } = deps;
+  /** Whether the store has taken a record: it opens with the first, and what comes before that could be lost with this process. */
+  let storeIsOpen = false;
 
   return async function run(request, caller) {
     if (deps.isClosing()) throw new LeashError('shutting_down', 'This server is shutting down.');
@@ -160,8 +115,8 @@ export function createRun(deps: RunDeps): (request: RunRequest, caller: Caller) 
       await raceAbort(deployment.ready(), signal);
       operation.record.whereabouts = { set: deployment.setName(), nodes: deployment.nodes() };
       // On its way before anything is sent, and on the disk before a write is: whoever finds it after a crash knows whose it is and where it can be.
-      const kept = keepRecord(store, operation.record);
-      if (operation.writes) await raceAbort(kept, signal);
+      const kept = keepRecord(store, operation.record).then(() => { storeIsOpen = true; });
+      if (operation.writes || !storeIsOpen) await raceAbort(kept, signal);
       else kept.catch((error: unknown) => { log.error({ operationId: operation.record.operationId, error: messageOf(error) }, 'the record of an operation could not be kept'); });
       operation.waitingFor = 'the check of what it reads';
       await raceAbort(deps.checkPolicy(request), signal);
