@@ -86,7 +86,9 @@ export type ExecutionEnd =
   /** It was sent, and the wire broke before the reply. */
   | { kind: 'no_reply'; error: unknown }
   /** It was sent, and {@link Execution.drop} gave its reply up. */
-  | { kind: 'given_up' };
+  | { kind: 'given_up' }
+  /** What it read could not be taken. `open`: the cursor is still open on the server. */
+  | { kind: 'not_taken'; error: unknown; open: boolean };
 
 export interface Execution {
   /** Never rejects. */
@@ -109,8 +111,11 @@ export interface Execution {
 
 export interface ExecutionEvents {
   sent(node: string): void;
-  /** Takes documents as they come, in place of keeping them: raw BSON, to be used before it settles. Reading waits for it. */
-  documents?(batch: readonly Uint8Array[]): Promise<void>;
+  /**
+   * Takes documents as they come, in place of keeping them: raw BSON, to be used before it settles. Reading waits for it.
+   * @returns how many it took, in their order; after fewer than there are nothing more is read
+   */
+  documents?(batch: readonly Uint8Array[]): Promise<number>;
 }
 
 /** Where an operation comes from, as the server shows it. */
@@ -226,6 +231,8 @@ export interface Deployment {
   execute(request: ExecuteRequest, events: ExecutionEvents): Execution;
   /** @throws LeashError when the server does not answer */
   collectionInfo(ns: { db: string; coll: string }): Promise<CollectionInfo>;
+  /** Where it can be asked for, as {@link ExaminedDeployment.examine}. */
+  examine?(node: string, credentials: 'data' | 'control'): Promise<NodeFindings>;
   close(): Promise<void>;
 }
 

@@ -4,6 +4,7 @@ import type { AnswerForm, OperationRecord, WriteReport } from '../domain/operati
 import type { Namespace } from '../domain/policy/pipeline-policy.js';
 import type { RequestId } from '../domain/tag.js';
 import type { Cause } from '../domain/words.js';
+import type { Sink } from './exports.js';
 import type { ExecuteRequest } from './ports.js';
 
 export interface Caller {
@@ -24,11 +25,15 @@ export interface Caller {
 
 export interface RunRequest {
   tool: string;
+  /** Which of several connections; may be left out where the caller has one. */
+  connectionId?: string | undefined;
   on: Namespace;
   /** Every collection that it reads, for the resolution of views. */
   namespaces: readonly { ns: Namespace; path: string }[];
   writes: WriteReport | null;
   execute: Omit<ExecuteRequest, 'comment'>;
+  /** Takes the documents in place of keeping them. */
+  sink?: Sink | undefined;
   ownComment: string;
   /** How long the caller waits before it is handed the operation's id. */
   waitMs: number;

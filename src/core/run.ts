@@ -13,6 +13,7 @@ import type { Clock, Deployment, ExecutionEnd, Log, Store } from './ports.js';
 import { reportProgress } from './progress.js';
 import type { Registry } from './registry.js';
 import type { Caller, RunAnswer, RunRequest } from './request.js';
+import { settleSink } from './settle-sink.js';
 import type { Watch } from './watch.js';
 import { type PreparedWrite, describeEffects, prepareWrite } from './write-effects.js';
 
@@ -99,6 +100,7 @@ export function createRun(deps: RunDeps): (request: RunRequest, caller: Caller) 
     const record = newRecord(request, caller, { operationId: deps.newOperationId(), instance: deps.instance, createdAt: clock.iso(), deadlineAt: clock.iso(clock.now() + deadlineInMs), keepMs: deps.keepMs });
     record.task = request.asTask === 'always';
     const operation = createLive(clock, record, { foreign: false, writes: request.writes !== null, deadlineInMs });
+    operation.sink = request.sink ?? null;
     registry.add(operation);
     operation.cancelDeadline = clock.after(deadlineInMs, () => {
       killer.kill(operation, 'deadline');
@@ -124,10 +126,15 @@ export function createRun(deps: RunDeps): (request: RunRequest, caller: Caller) 
       leave = await admission.enter(operation.record.principal, signal);
       operation.waitingFor = 'a connection';
       const write = operation.record.writes === null ? null : await raceAbort(prepareWrite(deployment, operation.record.writes), signal);
+      if (operation.sink !== null) {
+        operation.waitingFor = 'the file of the export';
+        await raceAbort(operation.sink.open(operation.record.operationId), signal);
+      }
       signal.throwIfAborted();
       await execute(operation, request, write);
     } catch (error) {
       // Nothing of it has been sent: whatever was thrown came before.
+      void operation.sink?.discard();
       takeUnsent(operation, error);
     } finally {
       leave();
@@ -137,7 +144,7 @@ export function createRun(deps: RunDeps): (request: RunRequest, caller: Caller) 
   }
 
   async function execute(operation: LiveOperation, request: RunRequest, write: PreparedWrite | null): Promise<void> {
-    const { record, facts } = operation;
+    const { record, facts, sink } = operation;
     let cancelFirstLook: () => void = () => undefined;
     const execution = deployment.execute({ ...request.execute, comment: record.tag }, {
       sent(node) {
@@ -147,10 +154,12 @@ export function createRun(deps: RunDeps): (request: RunRequest, caller: Caller) 
         record.node = node;
         log.debug({ operationId: record.operationId, requestId: record.requestId, node }, 'operation sent');
       },
+      ...(sink === null ? {} : { documents: (batch) => sink.take(batch) }),
     });
     operation.execution = execution;
     operation.documents = execution.documents;
-    const ended = await execution.ended;
+    const called = await execution.ended;
+    const ended = sink === null ? called : await settleSink(sink, called, clock);
     cancelFirstLook();
     if (write !== null) await describeEffects(deployment, write, ended);
     takeEnd(operation, ended);
@@ -183,6 +192,7 @@ export function createRun(deps: RunDeps): (request: RunRequest, caller: Caller) 
     switch (ended.kind) {
       case 'complete':
         record.more = ended.more;
+        record.notes.push(...(operation.sink?.notes() ?? []));
         addFact(facts, { kind: 'replied', t, node });
         return;
       case 'server_error':
@@ -191,6 +201,7 @@ export function createRun(deps: RunDeps): (request: RunRequest, caller: Caller) 
         return;
       case 'cut':
         record.more = true;
+        record.notes.push(...(operation.sink?.notes() ?? []));
         addFact(facts, { kind: 'call_over', t });
         killer.kill(operation, 'answer_complete');
         return;
@@ -207,6 +218,11 @@ export function createRun(deps: RunDeps): (request: RunRequest, caller: Caller) 
         // Its answer cannot come any more: a read is of no use to anyone, a write is left to finish or to its deadline.
         if (!operation.writes) killer.kill(operation, 'connection_lost');
         else void lookAt(operation);
+        return;
+      case 'not_taken':
+        record.error = { message: messageOf(ended.error), kind: 'export_failed', ...(ended.error instanceof LeashError ? { next: ended.error.next } : {}) };
+        addFact(facts, ended.open ? { kind: 'call_over', t } : { kind: 'replied', t, node });
+        if (ended.open) killer.kill(operation, 'export_failed');
     }
   }
 

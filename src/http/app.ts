@@ -6,6 +6,7 @@ import { type Scope, hasScope } from '../domain/scope.js';
 import type { Tool } from '../mcp/tool.js';
 import type { Authenticator, Identity } from './auth.js';
 import { type Exchange, exchangeOf } from './exchange.js';
+import type { Downloads } from './downloads.js';
 import type { Health } from './health.js';
 import { scopeNeeded, stops } from './messages.js';
 import type { Modern } from './modern.js';
@@ -21,6 +22,7 @@ export interface AppDeps {
   health: Health;
   sessions: Sessions;
   modern: Modern;
+  downloads: Downloads;
   tools: readonly Tool[];
   log: Log;
 }
@@ -40,7 +42,7 @@ const scopesOfAnyone: ReadonlySet<Scope> = new Set(['leash:kill']);
 const maxBatch = 100;
 
 export function createApp(deps: AppDeps): App {
-  const { allowed, authenticator, rateLimit, health, sessions, modern, log } = deps;
+  const { allowed, authenticator, rateLimit, health, sessions, modern, downloads, log } = deps;
   const tools = new Map(deps.tools.map((tool) => [tool.name, tool]));
   let refusing = false;
 
@@ -57,13 +59,15 @@ export function createApp(deps: AppDeps): App {
   async function respond(request: Request, pathname: string): Promise<Response> {
     const metadata = authenticator.metadata(request);
     if (metadata !== undefined) return metadata;
-    if (pathname !== mcpPath) return rejection(404, `There is nothing at ${pathname}: MCP is at ${mcpPath}.`);
+    const exported = downloads.match(pathname);
+    if (pathname !== mcpPath && exported === null) return rejection(404, `There is nothing at ${pathname}: MCP is at ${mcpPath}.`);
     if (request.method === 'OPTIONS') return preflight();
     const exchange = exchangeOf(request);
     const identity = await authenticator.authenticate(request);
     // Whoever tries tokens is counted by where it comes from.
     if (identity instanceof Response) return (await rateLimit.count(exchange.remoteAddress)) ?? identity;
     exchange.identity = identity;
+    if (exported !== null) return (await refuse(undefined, identity, exchange, request)) ?? (await downloads.handle(request, exported, identity));
     const text = await request.clone().text();
     let body: unknown;
     try {

@@ -65,18 +65,22 @@ export function startExecution(client: MongoClient, listeners: SentListeners, re
         bytes += document.byteLength;
         taken.push(document);
       }
-      await keep(taken);
+      const kept = await keep(taken).catch((error: unknown) => { throw new NotTaken(error, !cursor.isExhausted()); });
+      if (kept < taken.length) return cursor.isExhausted() ? { kind: 'complete', more: true } : { kind: 'cut' };
       if (full) return hasOwnLimit(request) && count >= request.limit ? await finish(cursor) : cursor.isExhausted() ? { kind: 'complete', more: true } : { kind: 'cut' };
       if (cursor.isExhausted()) return { kind: 'complete', more: false };
       await nextTurn();
     }
   }
 
-  async function keep(taken: readonly Uint8Array[]): Promise<void> {
-    count += taken.length;
-    if (events.documents !== undefined) await events.documents(taken);
+  /** @returns how many were kept */
+  async function keep(taken: readonly Uint8Array[]): Promise<number> {
     // A copy: the document is a window on the whole reply, which would stay in memory with it.
-    else for (const document of taken) documents.push(new Uint8Array(document));
+    if (events.documents === undefined) for (const document of taken) documents.push(new Uint8Array(document));
+    // Whoever takes them may hang, as a disk does: a call that is given up does not wait for that.
+    const kept = events.documents === undefined ? taken.length : await untilAborted(events.documents(taken), wire.signal);
+    count += kept;
+    return kept;
   }
 
   /** The command stops at one more than asked for: one further getMore at most finds the cursor's end. */
@@ -98,8 +102,9 @@ export function startExecution(client: MongoClient, listeners: SentListeners, re
   const ended = read()
     .catch((error: unknown): ExecutionEnd => {
       if (dropped) return { kind: 'given_up' };
+      if (error instanceof NotTaken) return { kind: 'not_taken', error: error.cause, open: error.open };
       if (error instanceof MongoServerError && unanswered) {
-        return { kind: 'server_error', code: Number(error.code ?? 0), codeName: error.codeName ?? '', message: cutMessage(error.message) };
+        return { kind: 'server_error', code: Number(error.code ?? 0), codeName: error.codeName ?? '', message: cutMessage(withoutCommand(error.message)) };
       }
       return sent ? { kind: 'no_reply', error } : { kind: 'not_sent', error: toLeashError(error) };
     })
@@ -107,7 +112,7 @@ export function startExecution(client: MongoClient, listeners: SentListeners, re
       over = true;
       stopListening();
       // With a cursor left open, or a reply still to come, the session stays the operation's until it is dropped.
-      if (end.kind === 'complete' || end.kind === 'server_error' || end.kind === 'not_sent') releaseSession();
+      if (end.kind === 'complete' || (end.kind === 'not_taken' && !end.open) || end.kind === 'server_error' || end.kind === 'not_sent') releaseSession();
       return end;
     });
 
@@ -143,7 +148,37 @@ export function startExecution(client: MongoClient, listeners: SentListeners, re
   };
 }
 
+/** Whoever takes the documents failed, not the database. */
+class NotTaken extends Error {
+  readonly open: boolean;
+
+  constructor(cause: unknown, open: boolean) {
+    super('its documents could not be taken', { cause });
+    this.open = open;
+  }
+}
+
+/** @throws the signal's reason as soon as it aborts */
+async function untilAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  signal.throwIfAborted();
+  let onAbort = () => {};
+  const aborted = new Promise<never>((_resolve, reject) => {
+    onAbort = () => { reject(signal.reason as Error); };
+    signal.addEventListener('abort', onAbort, { once: true });
+  });
+  try {
+    return await Promise.race([promise, aborted]);
+  } finally {
+    signal.removeEventListener('abort', onAbort);
+  }
+}
+
 function cutMessage(message: string): string {
   if (message.length <= maxMessageChars) return message;
   return `${message.slice(0, maxMessageChars).toWellFormed()}… (cut; the message has ${message.length} characters)`;
+}
+
+/** A refusal repeats the whole command, with its session and the signature of the cluster's time: the command's name says enough. */
+function withoutCommand(message: string): string {
+  return message.replace(/( to execute command) \{ (\w+): .*$/s, '$1 $2');
 }

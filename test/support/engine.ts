@@ -3,6 +3,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Binary } from 'bson';
 import { ConnectionString } from 'mongodb-connection-string-url';
+import { createAdmission } from '../../src/core/admission.js';
 import { systemClock } from '../../src/core/clock.js';
 import { type Inspection, type Leash, type OperationsList, createLeash } from '../../src/core/leash.js';
 import type { Deployment, ExecutionEnd, ReadPreference } from '../../src/core/ports.js';
@@ -91,7 +92,8 @@ export async function startEngine(uri: string, { maxOperations = 10, connections
     livenessOf: async () => 'unknown',
     sweepMode: 'off',
     newOperationId: () => (minted = newId(idLengths.operation)),
-    limits: { maxOperations, maxQueued: 100, deadlineGraceMs, keepMs: 3_600_000 },
+    admission: createAdmission({ maxOperations, maxQueued: 100 }),
+    limits: { deadlineGraceMs, keepMs: 3_600_000 },
     checkPolicy: async () => undefined,
   });
   const asCaller = (signal: AbortSignal): Caller => ({ principal, session, requestId: (requests += 1), signal });

@@ -29,6 +29,7 @@ export const statusTool = defineTool({
     if (notes.length > 0) body['notes'] = [...record.notes, ...notes];
     if (record.outcome === null) return { isError: false, body: { ...body, next: nextForOpen(record) } };
     if (record.outcome !== 'succeeded') return { isError: false, body: { ...body, next: nextForEnded(record, limits) } };
+    if (record.export !== null) return { isError: false, body: { ...body, next: 'It has ended, and its documents are in the file: read the resource.' } };
     return {
       isError: false,
       body: withDocuments(body, { documents: documents ?? [], more: record.more, offset: 0, canonical: args.canonical ?? false, responseBytesLimit }, ({ returned, left }) => {
