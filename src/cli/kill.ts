@@ -146,7 +146,7 @@ function withReason({ verdict, record }: Awaited<ReturnType<typeof killByOpid>>)
   return { verdict, record, reason: record.reason };
 }
 
-const verdictOfError: Partial<Record<string, Verdict>> = { not_found: 'not_found', unreachable: 'unknown', refused_by_policy: 'refused' };
+const verdictOfError: Partial<Record<string, Verdict>> = { not_found: 'not_found', expired: 'not_found', unreachable: 'unknown', refused_by_policy: 'refused' };
 
 function fromError(target: Target, error: unknown, { ownOnly, entries }: SurveyResult): Killed {
   const verdict = error instanceof LeashError ? verdictOfError[error.code] : undefined;

@@ -69,6 +69,7 @@ function codeOf(error: unknown): number {
     case 'not_configured':
       return exitCodes.unreachable;
     case 'not_found':
+    case 'expired':
       return exitCodes.notFound;
     case 'refused_by_policy':
       return exitCodes.refused;

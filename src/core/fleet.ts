@@ -107,9 +107,11 @@ export function createFleet({ connections, store, clock, admission }: FleetDeps)
     for (const { record, id } of [...found.filter(({ isOwn }) => isOwn), ...found]) {
       if (!running.has(record.operationId)) running.set(record.operationId, { ...record, connectionId: record.connectionId ?? id });
     }
+    const unseen = new Map(lists.flatMap((each) => ('answer' in each ? each.answer.unseen : [])).map((record) => [record.operationId, record]));
     const ended = new Map(lists.flatMap((each) => ('answer' in each ? each.answer.ended : [])).map((record) => [record.operationId, record]));
     return {
       running: [...running.values()],
+      unseen: [...unseen.values()].filter(({ operationId }) => !running.has(operationId) && !ended.has(operationId)),
       ended: [...ended.values()].filter(({ operationId }) => !running.has(operationId)).sort((a, b) => (a.createdAt < b.createdAt ? 1 : -1)),
       looked: [...new Set(lists.flatMap((each) => ('answer' in each ? each.answer.looked : [])))],
       silent: [

@@ -36,14 +36,15 @@ export interface Inspection {
 
 export interface Leash {
   run(request: RunRequest, caller: Caller): Promise<RunAnswer>;
-  /** Looks now; waits up to `waitMs` for its end. @throws LeashError not_found, unreachable */
+  /** Looks now; waits up to `waitMs` for its end. @throws LeashError not_found, expired, unreachable */
   status(reference: Reference, caller: Caller, waitMs: number): Promise<Inspection>;
   /**
    * Kills and verifies for up to `waitMs`; goes on in the background after that.
+   * `hadEnded`: it had before the kill was asked for.
    * @param cause when it is not the tool `kill`, by the principal itself or an administrator
-   * @throws LeashError not_found, unreachable
+   * @throws LeashError not_found, expired, unreachable
    */
-  kill(reference: Reference, caller: Caller, waitMs: number, cause?: Cause): Promise<Inspection>;
+  kill(reference: Reference, caller: Caller, waitMs: number, cause?: Cause): Promise<Inspection & { hadEnded: boolean }>;
   /** Those of the caller's principal; of every principal for an administrator. */
   operations(caller: Caller): Promise<OperationsList>;
   /** Kills what calls of this session started and has not ended. */
@@ -85,6 +86,9 @@ export interface LeashDeps {
   checkPolicy(request: RunRequest): Promise<void>;
 }
 
+/** How long the answer of a kill waits for the store to have its record, in milliseconds. */
+const keptWithinMs = 500;
+
 export function createLeash(deps: LeashDeps): Engine {
   const { deployment, store, clock, log, limits, self, livenessOf, admission } = deps;
   const registry = createRegistry();
@@ -95,7 +99,7 @@ export function createLeash(deps: LeashDeps): Engine {
   const settle = createSettle({ deployment, store, clock, log, registry, watch, livenessOf });
   const { find, adopt } = createFind({ deployment, store, clock, registry, watch, foreign, settle, livenessOf });
   const sweep = createSweep({ deployment, store, clock, log, registry, watch, adopt, killer, conclude, settle, self, livenessOf, mode: deps.sweepMode });
-  const list = createListing({ deployment, store, clock, registry, watch, foreign, settle, conclude, adopt });
+  const list = createListing({ deployment, store, clock, registry, watch, foreign, settle, conclude, adopt, livenessOf });
   const shutdown = createShutdown({ deployment, registry, killer, conclude, clock, log });
   const run = createRun({ ...deps, deadlineGraceMs: limits.deadlineGraceMs, keepMs: limits.keepMs, registry, admission, watch, killer, conclude, isClosing: shutdown.isClosing });
 
@@ -169,17 +173,20 @@ export function createLeash(deps: LeashDeps): Engine {
     async kill(reference, caller, waitMs, cause) {
       const found = await locate(reference, caller);
       // An ended operation is not killed: the verdict says what had become of it, or what an earlier kill did.
-      if (found.kind === 'recorded') return inspect(found.record, found.record.kill?.verdict ?? verdictOfEnded(found.record));
+      if (found.kind === 'recorded') return { ...(await inspect(found.record, found.record.kill?.verdict ?? verdictOfEnded(found.record))), hadEnded: found.record.outcome !== null };
       const { operation } = found;
+      const hadEnded = operation.record.outcome !== null;
+      // Ended, and on its way to the store: the same, unless an earlier kill has still to report.
+      if (hadEnded && operation.killTask === null) return { ...(await inspect(operation.record, verdictOfEnded(operation.record))), hadEnded };
       if ((cause === 'tasks_cancel' || cause === 'stream_closed') && operation.record.wait === 'detached') moveWait(operation, 'cancelled');
       const task = killer.kill(operation, cause ?? (owns(caller.principal, operation.record) ? 'kill_tool' : 'administrator'));
       await pause(clock, waitMs, Promise.race([task.done, aborted(caller.signal)]));
       const judgement = refreshRecord(clock, operation);
       const verdict = atDeadline(judgement, operation.facts);
       // Whoever is told the verdict may ask another process for it next.
-      if (isFinal(verdict)) await keepRecord(store, operation.record);
+      if (isFinal(verdict)) await pause(clock, keptWithinMs, keepRecord(store, operation.record));
       // Whoever gives no time to look is not told that too little was seen.
-      return inspect(operation.record, waitMs === 0 && verdict === 'unknown' ? judgement.verdict : verdict);
+      return { ...(await inspect(operation.record, waitMs === 0 && verdict === 'unknown' ? judgement.verdict : verdict)), hadEnded };
     },
 
     operations: (caller) => list(caller),

@@ -9,15 +9,18 @@ import { type Find, recordOfForeign } from './find.js';
 import type { Foreign } from './foreign.js';
 import { addLook, nodesOf, refreshRecord } from './live.js';
 import { hashedPrincipal, owns } from './owner.js';
-import type { Clock, Deployment, Look, Store } from './ports.js';
+import type { Clock, Deployment, Liveness, Look, Store } from './ports.js';
 import type { Registry } from './registry.js';
 import type { Caller } from './request.js';
 import type { Settle } from './settle.js';
+import { unseenRecord } from './unseen.js';
 import type { Watch } from './watch.js';
 
 export interface OperationsList {
   running: OperationRecord[];
   ended: OperationRecord[];
+  /** Without an end on record, and not seen now: what became of them cannot be told from here. */
+  unseen: OperationRecord[];
   /** Nodes that did not answer: what runs there is unknown. */
   silent: { node: string; reason: string }[];
   looked: string[];
@@ -35,6 +38,7 @@ export interface ListingDeps {
   settle: Settle;
   conclude: Conclude;
   adopt: Find['adopt'];
+  livenessOf(instance: string): Promise<Liveness>;
 }
 
 /** Looks in a row that settle whether an operation that was just missed is gone. */
@@ -47,7 +51,7 @@ export function maySee({ principal, admin }: Pick<Caller, 'principal' | 'admin'>
 }
 
 /** Those of the caller's principal; of every principal for an administrator. */
-export function createListing({ deployment, store, clock, registry, watch, foreign, settle, conclude, adopt }: ListingDeps): (caller: Caller) => Promise<OperationsList> {
+export function createListing({ deployment, store, clock, registry, watch, foreign, settle, conclude, adopt, livenessOf }: ListingDeps): (caller: Caller) => Promise<OperationsList> {
   /** Takes looks into what this caller has open: whether further ones may settle that one of these is gone. */
   async function justMissed(looks: readonly Look[], caller: Caller): Promise<boolean> {
     let missed = false;
@@ -96,8 +100,10 @@ export function createListing({ deployment, store, clock, registry, watch, forei
     const stored = (await Promise.all(principals.map((principal) => store.list(principal)))).flat().sort((a, b) => (a.createdAt < b.createdAt ? 1 : -1));
     const records = stored.filter(({ operationId }) => !running.has(operationId) && !justEnded.some((record) => record.operationId === operationId));
     const settled = await settle(records);
-    const ended = [...justEnded, ...records.map((record) => settled.get(record.operationId) ?? record).filter((record) => record.outcome !== null)];
+    const known = records.map((record) => settled.get(record.operationId) ?? record);
+    const ended = [...justEnded, ...known.filter((record) => record.outcome !== null)];
     return {
+      unseen: await Promise.all(known.filter(({ outcome }) => outcome === null).map(async (record) => unseenRecord(record, looks, await livenessOf(record.instance)))),
       storeProblem: store.problem(),
       running: [...running.values()],
       ended,

@@ -61,14 +61,13 @@ export function createRun(deps: RunDeps): (request: RunRequest, caller: Caller) 
       running.record.task ||= request.asTask === 'always';
       await lookNow(running);
       refreshRecord(clock, running);
+      if (running.record.task) await keepRecord(store, running.record);
       return { kind: 'already_running', record: running.record, documents: [] };
     }
     const twin = registry.findWaiting(caller.principal, request.digest);
     if (twin !== null) request.notes.push(`The same operation is already running as ${twin.record.operationId}; this is another one.`);
     const operation = begin(request, caller);
-    const onCancel = () => {
-      cancelRequest(caller);
-    };
+    const onCancel = () => { cancelRequest(caller); };
     if (caller.signal.aborted) onCancel();
     else caller.signal.addEventListener('abort', onCancel, { once: true });
     const stopProgress = reportProgress(operation, caller, deps);

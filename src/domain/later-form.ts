@@ -29,6 +29,9 @@ function sameEnd(kept: OperationRecord, next: OperationRecord): OperationRecord 
     node: next.node ?? kept.node,
     error: next.error ?? kept.error,
     more: next.more ?? kept.more,
+    keepMs: next.keepMs ?? kept.keepMs,
+    task: next.task || kept.task,
+    answerAs: next.answerAs ?? kept.answerAs,
     documentsRead: Math.max(kept.documentsRead, next.documentsRead),
   };
 }

@@ -77,10 +77,16 @@ export function createToolCalls(deps: McpServerDeps, era: Era): ToolCalls {
     const demand = (params as { task?: { ttl?: number } }).task;
     if (demand !== undefined && tool.task === undefined) throw new ProtocolError(ProtocolErrorCode.MethodNotFound, `The tool ${tool.name} does not run as a task: call it without "task".`);
     if (demand === undefined && tool.task === 'required') throw new ProtocolError(ProtocolErrorCode.MethodNotFound, `The tool ${tool.name} runs as a task only: call it with "task".`);
-    return demand === undefined ? null : { demanded: true, ttlMs: demand.ttl };
+    return demand === undefined ? null : { demanded: true, ttlMs: checkedTtl(demand.ttl) };
   }
 
   return { call, callerFor };
+}
+
+/** @throws ProtocolError for what is no time: nothing is silently changed */
+function checkedTtl(ttl: number | undefined): number | undefined {
+  if (ttl === undefined || (Number.isSafeInteger(ttl) && ttl >= 0)) return ttl;
+  throw new ProtocolError(ProtocolErrorCode.InvalidParams, `task.ttl is ${ttl}: it must be a whole number of milliseconds, and at least 0.`);
 }
 
 /** Whether this request declares the extension: each one says so for itself. */

@@ -10,7 +10,7 @@ export function taskTerms({ task }: ToolCaller, limits: ToolLimits, notes: strin
   if (task === null) return { asTask: 'never' };
   if (!task.demanded) return { asTask: 'when_detached' };
   const { ttlMs } = task;
-  return { asTask: 'always', waitMs: 0, keepMs: ttlMs === undefined ? undefined : atMost('ttl', Math.max(ttlMs, 1), limits.maxRetentionMs, notes) };
+  return { asTask: 'always', waitMs: 0, keepMs: ttlMs === undefined ? undefined : atMost('ttl', ttlMs, limits.maxRetentionMs, notes) };
 }
 
 /** What was asked for, or the most that this server allows, with a note. */

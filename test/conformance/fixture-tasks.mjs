@@ -80,8 +80,10 @@ export function createFixtureTasks() {
     },
     async cancel(taskId, caller) {
       const task = own(taskId, caller);
-      if (task !== undefined && task.ended === undefined) end(task, { state: 'cancelled', answer: { ...answer({ type: 'text', text: 'cancelled' }), isError: true } });
-      return seen(taskId, caller);
+      if (task === undefined) return null;
+      const hadEnded = task.ended !== undefined;
+      if (!hadEnded) end(task, { state: 'cancelled', answer: { ...answer({ type: 'text', text: 'cancelled' }), isError: true } });
+      return { ...view(taskId, task), hadEnded };
     },
     async update(taskId, inputResponses, caller) {
       const task = own(taskId, caller);

@@ -130,6 +130,18 @@ export async function taggedAs(client: MongoClient, operationId: string): Promis
   return (await tagged(client)).filter((row) => comments(row).some((comment) => typeof comment === 'string' && comment.includes(`.${operationId}.`)));
 }
 
+/** Ends whatever a test that failed has left under a tag, and comes back when it is gone. */
+export async function killTagged(client: MongoClient): Promise<void> {
+  await eventually('nothing is left under a tag', async () => {
+    const left = await tagged(client);
+    for (const { type, opid, ns, cursor } of left) {
+      if (type === 'idleCursor') await client.db(String(ns).split('.')[0]).command({ killCursors: String(ns).split('.').slice(1).join('.'), cursors: [cursor.cursorId] });
+      else await client.db('admin').command({ killOp: 1, op: opid });
+    }
+    return left.length === 0;
+  }, 30_000);
+}
+
 /**
  * Asks again until the answer is there.
  * @throws Error naming what was waited for, when the time is over

@@ -21,6 +21,32 @@ export interface RawClient {
 
 /** Speaks to a server that was started with `raw: true`, from `initialize` on. */
 export async function openRaw(server: TestServer): Promise<RawClient> {
+  const client = speak(server, (params) => params);
+  client.request('initialize', 'initialize', { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'raw', version: '1.0.0' } });
+  await client.answer('initialize');
+  client.send({ method: 'notifications/initialized' });
+  return client;
+}
+
+/** The same in 2026-07-28, which has no `initialize`: each request says for itself what its client is, with the extension for Tasks unless told otherwise. */
+export async function openModernRaw(server: TestServer): Promise<RawClient> {
+  const client = speak(server, modernParams);
+  client.request('discover', 'server/discover');
+  await client.answer('discover');
+  return client;
+}
+
+/** Params of a request of 2026-07-28; a `_meta` of one's own goes before. */
+export function modernParams(params: Record<string, unknown> = {}, { tasks = true }: { tasks?: boolean } = {}): Record<string, unknown> {
+  const envelope = {
+    'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+    'io.modelcontextprotocol/clientInfo': { name: 'raw', version: '1.0.0' },
+    'io.modelcontextprotocol/clientCapabilities': tasks ? { extensions: { 'io.modelcontextprotocol/tasks': {} } } : {},
+  };
+  return { ...params, _meta: { ...envelope, ...(params['_meta'] as object | undefined) } };
+}
+
+function speak(server: TestServer, paramsOf: (params: Record<string, unknown>) => Record<string, unknown>): RawClient {
   const { stdin, stdout } = server.process;
   if (stdin === null || stdout === null) throw new Error('the server has no pipes');
   const messages: RawClient['messages'] = [];
@@ -33,12 +59,9 @@ export async function openRaw(server: TestServer): Promise<RawClient> {
     }
   });
   const send = (message: Record<string, unknown>) => void stdin.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`);
-  const request: RawClient['request'] = (id, method, params = {}) => { send({ id, method, params }); };
+  const request: RawClient['request'] = (id, method, params = {}) => { send({ id, method, params: paramsOf(params) }); };
   const answersTo = (id: string | number) => messages.map(({ message }) => message).filter((message) => message.method === undefined && message.id === id);
   const answer = (id: string | number, withinMs = 10_000) => eventually(`request ${JSON.stringify(id)} is answered`, () => answersTo(id)[0], withinMs);
-  request('initialize', 'initialize', { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'raw', version: '1.0.0' } });
-  await answer('initialize');
-  send({ method: 'notifications/initialized' });
   return {
     messages,
     garbage,

@@ -24,7 +24,7 @@ export function registerTasks(server: Server, deps: McpServerDeps, era: Era, cal
 
 function register2025(server: Server, deps: McpServerDeps, callerFor: CallerFor): void {
   const { verifyMs } = deps.limits;
-  const find = (taskId: string, ask: (source: TaskSource) => Promise<TaskView | null>) => findTask(deps, taskId, ask);
+  const find = <View extends TaskView>(taskId: string, ask: (source: TaskSource) => Promise<View | null>) => findTask(deps, taskId, ask);
 
   server.setRequestHandler('tasks/get', { params: taskParams }, async ({ taskId }, context) => task2025(await find(taskId, (source) => source.get(taskId, callerFor(context)))));
   server.setRequestHandler('tasks/result', { params: taskParams }, async ({ taskId }, context) => {
@@ -43,12 +43,11 @@ function register2025(server: Server, deps: McpServerDeps, callerFor: CallerFor)
   // The answer is held until the database confirms: 2025-11-25 wants the task to be cancelled when it comes.
   server.setRequestHandler('tasks/cancel', { params: taskParams }, async ({ taskId }, context) => {
     const caller = callerFor(context);
-    const before = await find(taskId, (source) => source.get(taskId, caller));
-    if (isOver(before)) throw new ProtocolError(ProtocolErrorCode.InvalidParams, `The task is ${status2025(before)} already. ${before.statusMessage}`);
-    const after = await find(taskId, (source) => source.cancel(taskId, caller, verifyMs));
-    if (after.state === 'cancelled') return task2025(after);
-    if (after.state === 'ended') throw new ProtocolError(ProtocolErrorCode.InvalidParams, `The task ended before it could be cancelled. ${after.statusMessage}`);
-    throw new ProtocolError(ProtocolErrorCode.InternalError, `The cancellation is not confirmed by the database within ${verifyMs} ms, and goes on: the task is still ${status2025(after)}. ${after.statusMessage}`);
+    const { hadEnded, ...task } = await find(taskId, (source) => source.cancel(taskId, caller, verifyMs));
+    if (hadEnded) throw new ProtocolError(ProtocolErrorCode.InvalidParams, `The task is ${status2025(task)} already. ${task.statusMessage}`);
+    if (task.state === 'cancelled') return task2025(task);
+    if (task.state === 'ended') throw new ProtocolError(ProtocolErrorCode.InvalidParams, `The task is over, and nothing proves that this cancellation ended it: it is ${status2025(task)}. ${task.statusMessage}`);
+    throw new ProtocolError(ProtocolErrorCode.InternalError, `The database has not confirmed the cancellation within ${verifyMs} ms: the task is still ${status2025(task)}. ${task.statusMessage}`);
   });
 }
 
@@ -60,7 +59,7 @@ function register2026(server: Server, deps: McpServerDeps, callerFor: CallerFor)
       return await answer(given as z.output<Params>, callerFor(context), context);
     });
   };
-  const find = (taskId: string, ask: (source: TaskSource) => Promise<TaskView | null>) => findTask(deps, taskId, ask);
+  const find = <View extends TaskView>(taskId: string, ask: (source: TaskSource) => Promise<View | null>) => findTask(deps, taskId, ask);
 
   on('tasks/get', taskParams, async ({ taskId }, caller) => detailed2026(await find(taskId, (source) => source.get(taskId, caller))));
   // The SDK takes `inputResponses` out of the parameters of every request, and keeps those that are objects.
@@ -75,21 +74,25 @@ function register2026(server: Server, deps: McpServerDeps, callerFor: CallerFor)
   });
 }
 
-function isOver({ state }: TaskView): boolean {
-  return state === 'ended' || state === 'cancelled';
-}
-
 /** @throws ProtocolError InvalidParams for a task that is not the caller's or has expired; InternalError when nobody can tell */
-async function findTask(deps: McpServerDeps, taskId: string, ask: (source: TaskSource) => Promise<TaskView | null>): Promise<TaskView> {
-  try {
-    for (const source of deps.tasks) {
+async function findTask<View extends TaskView>(deps: McpServerDeps, taskId: string, ask: (source: TaskSource) => Promise<View | null>): Promise<View> {
+  for (const source of deps.tasks) {
+    try {
       const view = await ask(source);
       if (view !== null) return view;
+    } catch (error) {
+      if (!(error instanceof LeashError)) throw error;
+      throw new ProtocolError(codeOf(error), deps.redact(words(error)));
     }
-  } catch (error) {
-    if (!(error instanceof LeashError)) throw error;
-    const code = error.code === 'not_found' || error.code === 'expired' ? ProtocolErrorCode.InvalidParams : ProtocolErrorCode.InternalError;
-    throw new ProtocolError(code, deps.redact(`${error.message} ${error.database} ${error.next}`));
   }
   throw new ProtocolError(ProtocolErrorCode.InvalidParams, `There is no task with the id ${taskId.slice(0, 64)}.`);
+}
+
+function codeOf({ code }: LeashError): ProtocolErrorCode {
+  return code === 'not_found' || code === 'expired' ? ProtocolErrorCode.InvalidParams : ProtocolErrorCode.InternalError;
+}
+
+/** Of an id that cannot be one, one that never was, and another principal's the same is said. */
+function words({ code, message, database, next }: LeashError): string {
+  return code === 'not_found' ? `${message} ${next}` : `${message} ${database} ${next}`;
 }

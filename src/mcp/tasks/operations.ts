@@ -1,10 +1,11 @@
 /** Operations as native tasks: the task id is the operation id, and what a task is said to do is what the database says. */
 
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Exports } from '../../core/exports.js';
 import type { Inspection, Leash } from '../../core/leash.js';
 import type { Caller } from '../../core/run.js';
 import { LeashError } from '../../domain/errors.js';
-import { isOperationId } from '../../domain/ids.js';
+import { idLengths, isOperationId } from '../../domain/ids.js';
 import type { OperationRecord } from '../../domain/operation.js';
 import { isRequestors } from '../../domain/words.js';
 import { endedAnswer } from '../operation-answer.js';
@@ -19,6 +20,8 @@ const pollIntervalMs = 1_000;
 const waitMs = 60_000;
 /** What was sent, and is not seen and not answered that long after its deadline, has an end that nobody will know: in milliseconds. */
 const givenUpAfterDeadlineMs = 60_000;
+/** Of an id that cannot be one, as much is shown as one has characters. */
+const maxShownChars = idLengths.operation;
 /** JSON-RPC's code for a failure of the server itself. */
 const internalErrorCode = -32_603;
 
@@ -32,22 +35,26 @@ export function createOperationTasks(leash: Leash, limits: ToolLimits, { placeOf
       for (;;) {
         const found = await ask(taskId, caller, waitMs);
         if (found.state !== 'working' || caller.signal.aborted) return found;
+        // Of what another process has, and no look sees, the answer comes at once.
+        await delay(pollIntervalMs, undefined, { signal: caller.signal }).catch(() => undefined);
       }
     },
     async cancel(taskId, caller, forMs) {
-      return view(await leash.kill({ operationId: operationId(taskId) }, caller, forMs, 'tasks_cancel'));
+      const { hadEnded, ...inspection } = await leash.kill({ operationId: operationId(taskId) }, caller, forMs, 'tasks_cancel');
+      return { ...view(inspection), hadEnded };
     },
     // An operation asks nothing, so there is nothing to take an answer for.
     update: (taskId, _inputResponses, caller) => ask(taskId, caller, 0),
     async list(caller) {
-      const { running, ended } = await leash.operations({ ...caller, admin: false });
-      return [...running, ...ended].filter((record) => record.task).map((record) => taskView(record, null, limits, now(), placeOf));
+      const { running, unseen, ended } = await leash.operations({ ...caller, admin: false });
+      const tasks = [...running, ...unseen, ...ended].filter((record) => record.task);
+      return tasks.sort((a, b) => b.createdAt.localeCompare(a.createdAt)).map((record) => taskView(record, null, limits, now(), placeOf));
     },
   };
 }
 
 function operationId(taskId: string): string {
-  if (!isOperationId(taskId)) throw new LeashError('not_found', 'There is no task with this id.');
+  if (!isOperationId(taskId)) throw new LeashError('not_found', `There is no record of operation ${taskId.slice(0, maxShownChars)}.`);
   return taskId;
 }
 

@@ -24,6 +24,9 @@ export interface TaskView {
   error?: { code: number; message: string };
 }
 
+/** What a cancel has come to; `hadEnded`: there was nothing to cancel any more when it was asked for. */
+export type CancelledView = TaskView & { hadEnded: boolean };
+
 /** Each is asked in turn: null means that the task is none of its own. An id that it knows and must not tell of throws. */
 export interface TaskSource {
   /** @throws LeashError not_found, expired, unreachable */
@@ -31,7 +34,7 @@ export interface TaskSource {
   /** Until it has ended, waits for input, or the caller's signal aborts. @throws LeashError as `get` */
   wait(taskId: string, caller: Caller): Promise<TaskView | null>;
   /** Stops it, and verifies for up to `waitMs`; goes on in the background after that. @throws LeashError as `get` */
-  cancel(taskId: string, caller: Caller, waitMs: number): Promise<TaskView | null>;
+  cancel(taskId: string, caller: Caller, waitMs: number): Promise<CancelledView | null>;
   /** Takes answers of the client to what it asked. @throws LeashError as `get` */
   update(taskId: string, inputResponses: Record<string, unknown>, caller: Caller): Promise<TaskView | null>;
   /** Newest first. */

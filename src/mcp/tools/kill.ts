@@ -30,8 +30,8 @@ export const killTool = defineTool({
       return { isError: false, body: { ...body, verdict: said, ...(record.kill === null ? {} : { kill: { ...record.kill, verdict: said } }), next: nextForVerdict(said, record) } };
     } catch (error) {
       // A node that did not answer may run it: that is not the same as not found.
-      if (error instanceof LeashError && (error.code === 'not_found' || error.code === 'unreachable')) {
-        return errorAnswer(error, (text) => text, { verdict: error.code === 'not_found' ? 'not_found' : 'unknown' });
+      if (error instanceof LeashError && (error.code === 'not_found' || error.code === 'expired' || error.code === 'unreachable')) {
+        return errorAnswer(error, (text) => text, { verdict: error.code === 'unreachable' ? 'unknown' : 'not_found' });
       }
       throw error;
     }

@@ -3,7 +3,6 @@
 import { z } from 'zod';
 import type { OperationRecord } from '../../domain/operation.js';
 import { isOther } from '../answer.js';
-import { answerShape } from '../shapes.js';
 import { defineTool } from '../tool.js';
 
 /** Operations shown, so that the answer keeps its size; of the ended ones the newest come first. */
@@ -15,7 +14,6 @@ export const operationsTool = defineTool({
   title: 'List operations',
   description: 'Lists your operations that run in the database now, also those that an earlier server process left there, and those that ended lately.',
   input: z.strictObject({}),
-  output: answerShape({ running: z.array(z.looseObject({})), ended: z.array(z.looseObject({})), looked: z.array(z.string()), silent: z.array(z.looseObject({})) }),
   scope: 'leash:read',
   annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
 
