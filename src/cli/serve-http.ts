@@ -8,7 +8,7 @@ import { checkExposure, wireHttp } from '../wire-http.js';
 import type { Service, ServiceDeps } from './serve.js';
 
 /** How long answers may take to leave after the kills, in milliseconds: they are small, and on their way. */
-const drainMs = 500;
+const drainMs = 250;
 
 /** Checks before anything is started who will be able to reach the server. @throws ConfigError naming the options */
 export function prepareHttp(config: Config, log: Log): (deps: ServiceDeps) => Promise<Service> {

@@ -8,7 +8,7 @@ import type { Authenticator, Identity } from './auth.js';
 import { type Exchange, exchangeOf } from './exchange.js';
 import type { Downloads } from './downloads.js';
 import type { Health } from './health.js';
-import { scopeNeeded, stops } from './messages.js';
+import { requestIds, scopeNeeded, stops } from './messages.js';
 import type { Modern } from './modern.js';
 import { type AllowedNames, checkHostAndOrigin } from './origin.js';
 import type { RateLimit } from './rate-limit.js';
@@ -40,6 +40,7 @@ const parseErrorCode = -32_700;
 /** What anyone may do who reaches a server without authentication. */
 const scopesOfAnyone: ReadonlySet<Scope> = new Set(['leash:kill']);
 const maxBatch = 100;
+const methods = ['GET', 'POST', 'DELETE'];
 
 export function createApp(deps: AppDeps): App {
   const { allowed, authenticator, rateLimit, health, sessions, modern, downloads, log } = deps;
@@ -62,6 +63,7 @@ export function createApp(deps: AppDeps): App {
     const exported = downloads.match(pathname);
     if (pathname !== mcpPath && exported === null) return rejection(404, `There is nothing at ${pathname}: MCP is at ${mcpPath}.`);
     if (request.method === 'OPTIONS') return preflight();
+    if (!methods.includes(request.method)) return rejection(405, `${request.method} means nothing here.`, { Allow: [...methods, 'OPTIONS'].join(', ') });
     const exchange = exchangeOf(request);
     const identity = await authenticator.authenticate(request);
     // Whoever tries tokens is counted by where it comes from.
@@ -80,7 +82,7 @@ export function createApp(deps: AppDeps): App {
 
   async function refuse(body: unknown, identity: Identity | null, { remoteAddress }: Exchange, request: Request): Promise<Response | undefined> {
     const stopping = stops(body) || request.method === 'DELETE';
-    const limited = await rateLimit.count(identity?.principal ?? remoteAddress, stopping);
+    const limited = await rateLimit.count(identity?.principal ?? remoteAddress, stopping, Math.max(1, requestIds(body).length));
     if (limited !== undefined) return limited;
     if (Array.isArray(body) && body.length > maxBatch) return rejection(400, `A batch holds at most ${maxBatch} messages.`);
     if (refusing && !stopping) return rejection(503, 'The server is shutting down.', { 'Retry-After': '5' });
@@ -117,7 +119,7 @@ function preflight(): Response {
   return new Response(null, {
     status: 204,
     headers: {
-      'Access-Control-Allow-Methods': 'GET, POST, DELETE',
+      'Access-Control-Allow-Methods': methods.join(', '),
       'Access-Control-Allow-Headers': 'Authorization, Content-Type, Accept, Mcp-Session-Id, Mcp-Protocol-Version, Mcp-Method, Mcp-Name, Last-Event-ID',
       'Access-Control-Max-Age': '600',
     },

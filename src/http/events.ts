@@ -14,12 +14,14 @@ interface Event {
 }
 
 export interface SessionEvents extends EventStore {
+  /** undefined when nothing is kept under this id in this session. */
+  getStreamIdForEventId(eventId: string): Promise<string | undefined>;
   /** Forgets everything; nothing can be resumed any more. */
   clear(): void;
 }
 
 export interface EventLog {
-  /** @param onMessage told of each message as it goes out; false keeps it from being stored */
+  /** @param onMessage told of each message as it goes out; false: it is not to be kept, and its stream has ended */
   forSession(onMessage: (message: JSONRPCMessage) => boolean): SessionEvents;
 }
 
@@ -48,11 +50,21 @@ export function createEventLog(limits: { maxEventsOfSession: number; maxBytes: n
         const event = events.get(eventId);
         return event?.owner === session ? event : undefined;
       };
+      /** Nobody waits for the rest of a stream whose calls were all cancelled: a client that comes for it would come again and again. */
+      const forgetUnanswered = (streamId: string) => {
+        const ofStream = own.filter((eventId) => events.get(eventId)?.streamId === streamId);
+        if (ofStream.some((eventId) => isAnswer(events.get(eventId)?.message))) return;
+        for (const eventId of ofStream) drop(eventId);
+        own = own.filter((eventId) => events.has(eventId));
+      };
       const session: SessionEvents = {
         storeEvent(streamId, message) {
           count += 1;
           const eventId = `${streamId}_${count}`;
-          if (isMessage(message) && !onMessage(message)) return Promise.resolve(eventId);
+          if (isMessage(message) && !onMessage(message)) {
+            forgetUnanswered(streamId);
+            return Promise.resolve(eventId);
+          }
           const size = JSON.stringify(message).length;
           events.set(eventId, { owner: session, streamId, message, bytes: size });
           bytes += size;
@@ -84,4 +96,8 @@ export function createEventLog(limits: { maxEventsOfSession: number; maxBytes: n
 
 function isMessage(message: object): boolean {
   return 'jsonrpc' in message;
+}
+
+function isAnswer(message: object | undefined): boolean {
+  return message !== undefined && isMessage(message) && !('method' in message);
 }

@@ -7,7 +7,7 @@ export interface Exchange {
   identity: Identity | null;
   /** Address of the client. */
   remoteAddress: string;
-  /** Settles when the answer is over: it has left as a whole, or the connection was closed before. */
+  /** Settles when the answer is over: it has left as a whole, or the connection broke before, or in the moment after. */
   readonly over: Promise<'sent' | 'cut'>;
 }
 

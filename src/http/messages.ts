@@ -41,13 +41,19 @@ export function calls(body: unknown, method: string): boolean {
 export function scopeNeeded(body: unknown, tools: ReadonlyMap<string, Tool>): Scope {
   let needed: Scope = 'leash:read';
   for (const { method, params } of messagesOf(body)) {
-    const scope: Scope = method === 'tasks/cancel' ? 'leash:kill' : method === 'tools/call' ? (tools.get(String(params?.name))?.scope ?? 'leash:read') : 'leash:read';
+    const scope: Scope = method === 'tasks/cancel' ? 'leash:kill' : method === 'tools/call' ? scopeOf(tools, params?.name) : 'leash:read';
     if (scope === 'leash:admin' || needed === 'leash:read') needed = scope;
   }
   return needed;
 }
 
-/** Whether it stops something: that is never refused for the sake of a rate. */
+/** A name that is no text names no tool; turning it into one could fail. */
+function scopeOf(tools: ReadonlyMap<string, Tool>, name: unknown): Scope {
+  return (typeof name === 'string' ? tools.get(name)?.scope : undefined) ?? 'leash:read';
+}
+
+/** Whether it stops something, and does nothing else: that is never refused for the sake of a rate. */
 export function stops(body: unknown): boolean {
-  return messagesOf(body).some(({ method, params }) => method === 'notifications/cancelled' || method === 'tasks/cancel' || (method === 'tools/call' && params?.name === 'kill'));
+  const messages = messagesOf(body);
+  return messages.length > 0 && messages.every(({ method, params }) => method === 'notifications/cancelled' || method === 'tasks/cancel' || (method === 'tools/call' && params?.name === 'kill'));
 }

@@ -5,12 +5,13 @@ import { rejection } from './rejection.js';
 
 export interface RateLimit {
   /**
-   * Counts a request.
+   * Counts requests that come together.
    * @param key the principal, or the remote address where nobody is authenticated
    * @param exempt counted, and never refused: what stops an operation
+   * @param requests how many: a batch is no way around the limit
    * @returns the 429 to answer with, or undefined
    */
-  count(key: string, exempt?: boolean): Promise<Response | undefined>;
+  count(key: string, exempt?: boolean, requests?: number): Promise<Response | undefined>;
 }
 
 const windowSeconds = 60;
@@ -18,13 +19,13 @@ const windowSeconds = 60;
 export function createRateLimit(maxRequestsPerMinute: number): RateLimit {
   const limiter = new RateLimiterMemory({ points: maxRequestsPerMinute, duration: windowSeconds });
   return {
-    async count(key, exempt = false) {
+    async count(key, exempt = false, requests = 1) {
       if (exempt) {
-        await limiter.penalty(key);
+        await limiter.penalty(key, requests);
         return undefined;
       }
       try {
-        await limiter.consume(key);
+        await limiter.consume(key, requests);
         return undefined;
       } catch (refused) {
         if (!(refused instanceof RateLimiterRes)) throw refused;

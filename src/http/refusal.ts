@@ -9,7 +9,7 @@ const waitMs = 100;
 /** 2026-07-28, "Missing Required Capabilities": over HTTP such an error comes with the status 400. */
 export async function withStatusOfRefusal(response: Response): Promise<Response> {
   if (response.body === null) return response;
-  const reader = response.body.getReader();
+  const reader = (response.body as ReadableStream<Uint8Array>).getReader();
   let next: ReturnType<typeof reader.read> | undefined = reader.read();
   const first = await Promise.race([next, delay(waitMs, undefined, { ref: false })]);
   const refusal = first?.value === undefined ? undefined : refusalIn(Buffer.from(first.value).toString());

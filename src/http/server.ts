@@ -4,12 +4,13 @@ import { type IncomingMessage, type RequestListener, type ServerResponse, create
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { Readable } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
+import { finished, pipeline } from 'node:stream/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import { toWebRequest } from '@modelcontextprotocol/node';
 import type { Log } from '../core/ports.js';
 import { messageOf } from '../domain/errors.js';
 import type { App } from './app.js';
+import { overOf } from './delivery.js';
 import { openExchange } from './exchange.js';
 import { rejection } from './rejection.js';
 
@@ -32,31 +33,53 @@ export interface HttpServer {
 
 /** How often Node looks for requests that take too long, in milliseconds. */
 const checkMs = 1_000;
+/** How long a body that is too large is still taken after its refusal, in milliseconds. */
+const lingerMs = 2_000;
 
 export function createHttpServer({ app, tls, maxBodyBytes, receiveMs, log, redact }: HttpServerOptions): HttpServer {
   const open = new Set<Promise<unknown>>();
 
   async function answer(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
     const aborted = new AbortController();
-    const over = new Promise<'sent' | 'cut'>((resolve) => {
-      outgoing.once('close', () => {
-        const isSent = outgoing.writableFinished;
-        if (!isSent) aborted.abort();
-        resolve(isSent ? 'sent' : 'cut');
-      });
-    });
+    const over = overOf(incoming.socket, outgoing, aborted);
     try {
-      const request = await toWebRequest(incoming, undefined, { signal: aborted.signal, maxRequestBodySize: maxBodyBytes });
+      const request = await read(incoming, aborted.signal);
+      if (request === undefined) return await write(rejection(400, 'The address, the header Host or the method of this request cannot be read.'), outgoing);
       openExchange(request, { identity: null, remoteAddress: incoming.socket.remoteAddress ?? 'unknown', over });
       await write(await app.handle(request), outgoing);
     } catch (error) {
       if (aborted.signal.aborted) return;
-      await write(refusalOf(error), outgoing);
+      await (isTooLarge(error) ? refuseBody(incoming, outgoing) : write(failed(error), outgoing));
     }
   }
 
-  function refusalOf(error: unknown): Response {
-    if (isTooLarge(error)) return rejection(413, `The body of a request may have ${maxBodyBytes} bytes at most.`, { Connection: 'close' });
+  /** undefined when the web's Request cannot be such a one, as with the method TRACE or a Host that is no name: a fault of its sender. */
+  async function read(incoming: IncomingMessage, signal: AbortSignal): Promise<Request | undefined> {
+    try {
+      // Read in a way that leaves it whole when the limit is reached: the rest of the body is still to come.
+      const { method, url, headers } = incoming;
+      const source = { method, url, headers, [Symbol.asyncIterator]: () => incoming.iterator({ destroyOnReturn: false }) };
+      return await toWebRequest(source, undefined, { signal, maxRequestBodySize: maxBodyBytes });
+    } catch (error) {
+      if (!(error instanceof TypeError)) throw error;
+      log.debug({ error: redact(error.message) }, 'a request cannot be read');
+      return undefined;
+    }
+  }
+
+  /** A client that is still sending when its connection closes never reads the answer: what it sends is thrown away for a while. */
+  async function refuseBody(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
+    const refusal = rejection(413, `The body of a request may have ${maxBodyBytes} bytes at most.`);
+    const text = await refusal.text();
+    outgoing.writeHead(refusal.status, { ...Object.fromEntries(refusal.headers), 'content-length': Buffer.byteLength(text), connection: 'close' });
+    outgoing.write(text);
+    incoming.resume();
+    const signal = AbortSignal.timeout(lingerMs);
+    await finished(incoming, { signal }).catch(() => undefined);
+    outgoing.end();
+  }
+
+  function failed(error: unknown): Response {
     log.error({ error: redact(error instanceof Error ? (error.stack ?? error.message) : messageOf(error)) }, 'unexpected error');
     return rejection(500, 'An error of this server.');
   }
@@ -66,7 +89,7 @@ export function createHttpServer({ app, tls, maxBodyBytes, receiveMs, log, redac
     open.add(answering);
   };
   const options = { requestTimeout: receiveMs, headersTimeout: receiveMs, connectionsCheckingInterval: Math.min(checkMs, receiveMs) };
-  const server = tls === undefined ? createPlainServer(options, listener) : createTlsServer({ ...options, ...tls }, listener);
+  const server = tls === undefined ? createPlainServer(options, listener) : createTlsServer({ ...options, ...tls, handshakeTimeout: receiveMs }, listener);
 
   return {
     listen: (host, port) => new Promise((resolve, reject) => {
@@ -92,7 +115,9 @@ export function createHttpServer({ app, tls, maxBodyBytes, receiveMs, log, redac
 
 /** The headers leave at once: whoever waits for a long answer knows that it was heard. */
 async function write(response: Response, outgoing: ServerResponse): Promise<void> {
-  outgoing.writeHead(response.status, Object.fromEntries(response.headers));
+  const { connection: _connection, ...headers } = Object.fromEntries(response.headers);
+  // Whether it stays is not for an answer to promise: the client has a say in it, and Node knows it.
+  outgoing.writeHead(response.status, headers);
   if (response.body === null) {
     outgoing.end();
     return;

@@ -60,7 +60,9 @@ export function createSessions(deps: SessionsDeps): Sessions {
     for (const session of sessions.values()) {
       if (session.open > 0) continue;
       if (session.cutAt !== null && clock.now() - session.cutAt >= limits.graceMs) void end(session, 'its client went away and did not come back');
-      else if (clock.now() - session.activeAt >= limits.idleMs && !leash.isBusy(session.mark)) void end(session, 'it was idle');
+      // Its time begins anew when what it runs has ended: the end can be asked for.
+      else if (leash.isBusy(session.mark)) session.activeAt = clock.now();
+      else if (clock.now() - session.activeAt >= limits.idleMs) void end(session, 'it was idle');
     }
     cancelReaper = clock.after(reapEveryMs, reap, { background: true });
   }
@@ -111,7 +113,8 @@ export function createSessions(deps: SessionsDeps): Sessions {
     void over.then((how) => {
       session.open -= 1;
       session.activeAt = clock.now();
-      session.cutAt = how === 'cut' ? clock.now() : null;
+      // An answer that left says nothing of a client that another stream was cut of: only what it sends does.
+      if (how === 'cut' || session.cutAt !== null) session.cutAt = clock.now();
     });
   }
 
@@ -131,8 +134,11 @@ export function createSessions(deps: SessionsDeps): Sessions {
       const session = find(request, exchange);
       if (session instanceof Response) return session;
       follow(session, exchange);
-      session.calls.began(requestIds(body));
+      const lost = request.method === 'GET' ? request.headers.get('last-event-id') : null;
+      if (lost !== null && (await session.events.getStreamIdForEventId(lost)) === undefined) return nothingToResume();
+      const forget = session.calls.began(requestIds(body));
       const response = await session.transport.handleRequest(request, body === undefined ? undefined : { parsedBody: body });
+      if (!response.ok) forget();
       const cancelled = cancelledIds(body);
       if (cancelled.length > 0) void endStreams(session, cancelled);
       return response;
@@ -143,6 +149,11 @@ export function createSessions(deps: SessionsDeps): Sessions {
       await Promise.all([...sessions.values()].map((session) => end(session, 'the server ends')));
     },
   };
+}
+
+/** A client takes this status for an answer (Streamable HTTP: no stream is offered here), and any other for a reason to try again. */
+function nothingToResume(): Response {
+  return rejection(405, 'There is nothing to resume: all of this stream was cancelled, or it is not kept any more.', { Allow: 'POST, DELETE' });
 }
 
 /** Once the SDK has taken the cancel, which it does within this turn of the event loop. */

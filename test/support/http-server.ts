@@ -29,13 +29,15 @@ export interface HttpTestServerOptions {
   env?: Record<string, string>;
   /** Where its records are; a fresh folder of its own, removed after it, when none is named. */
   stateFolder?: string;
+  /** For node itself, before the program. */
+  nodeArgs?: string[];
 }
 
 /** Starts `mongo-leash serve --http` on a free port. */
-export async function startHttpServer({ uri, args = [], env = {}, stateFolder }: HttpTestServerOptions = {}): Promise<HttpTestServer> {
+export async function startHttpServer({ uri, args = [], env = {}, stateFolder, nodeArgs = [] }: HttpTestServerOptions = {}): Promise<HttpTestServer> {
   const inherited = Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^(MONGO_LEASH|MDB_MCP)_/.test(name)));
   const folder = stateFolder ?? mkdtempSync(join(tmpdir(), 'mongo-leash-state-'));
-  const child = spawn(process.execPath, [programPath, 'serve', '--http', '--port', '0', ...args], {
+  const child = spawn(process.execPath, [...nodeArgs, programPath, 'serve', '--http', '--port', '0', ...args], {
     env: { ...inherited, MONGO_LEASH_STATE_FOLDER: folder, ...(uri === undefined ? {} : { MONGO_LEASH_URI: uri }), ...env },
     stdio: ['ignore', 'ignore', 'pipe'],
   });
@@ -83,12 +85,12 @@ const headersFor = (token: string | undefined) => (token === undefined ? {} : { 
 export async function connectLegacy(url: URL, token?: string): Promise<HttpClient> {
   const client = new LegacyClient(info);
   const transport = new LegacyTransport(url, headersFor(token));
-  await client.connect(transport as never);
+  await client.connect(transport);
   return {
     version: transport.protocolVersion,
     sessionId: () => transport.sessionId,
     call: async (name, args = {}, options) => (await client.callTool({ name, arguments: args }, undefined, { timeout: 120_000, ...options })).structuredContent,
-    request: (method, params = {}, options) => client.request({ method, params } as never, anything, { timeout: 120_000, ...options }) as Promise<any>,
+    request: (method, params = {}, options) => client.request({ method, params }, anything, { timeout: 120_000, ...options }),
     endSession: () => transport.terminateSession(),
     close: () => client.close(),
   };
@@ -102,7 +104,7 @@ export async function connectModern(url: URL, token?: string): Promise<HttpClien
     version: client.getNegotiatedProtocolVersion(),
     sessionId: () => undefined,
     call: async (name, args = {}, options) => (await client.callTool({ name, arguments: args }, { timeout: 120_000, ...options })).structuredContent,
-    request: (method, params = {}, options) => client.request({ method, params } as never, anything, { timeout: 120_000, ...options }) as Promise<any>,
+    request: (method, params = {}, options) => client.request({ method, params } as never, anything, { timeout: 120_000, ...options }),
     endSession: () => Promise.resolve(),
     close: () => client.close(),
   };
