@@ -24,6 +24,7 @@ export const rules = {
   cli: { parts: ['domain', 'core', 'cli', 'config', 'wire.ts', 'wire-http.ts', 'wire-terminal.ts'], npm: anything, node: anything },
   config: { parts: ['config'], npm: ['zod', 'commander'], node: anything },
   'wire.ts': { parts: anything, npm: anything, node: anything },
+  'wire-connections.ts': { parts: anything, npm: anything, node: anything },
   // Apart from wire.ts, so that a server over stdio loads no HTTP.
   'wire-http.ts': { parts: anything, npm: anything, node: anything },
   // Apart from wire.ts, so that a command for a terminal loads no MCP.

@@ -5,6 +5,7 @@ import type { Log } from './core/ports.js';
 import { idLengths } from './domain/ids.js';
 import { createApp, mcpPath } from './http/app.js';
 import { createAuthenticator } from './http/auth.js';
+import { createDownloads } from './http/downloads.js';
 import { createEventLog } from './http/events.js';
 import type { Exposure } from './http/exposure.js';
 import { createHealth } from './http/health.js';
@@ -30,7 +31,7 @@ export interface HttpService {
 const keepAliveMs = 15_000;
 
 export function wireHttp(wired: Wired, config: Config, exposure: Exposure, log: Log): HttpService {
-  const { leash, clock, redact, newId, createServer, deployment, tools } = wired;
+  const { leash, clock, redact, newId, createServer, deployment, tools, exports } = wired;
   const { maxBodyBytes, receiveMs } = config;
   let listeningOn = config.port;
   const sessions = createSessions({
@@ -44,7 +45,9 @@ export function wireHttp(wired: Wired, config: Config, exposure: Exposure, log: 
   });
   const modern = createModern({ createServer, leash, clock, pollIntervalMs, newMark: () => newId(idLengths.session), maxBodyBytes, keepAliveMs, log, redact });
   const authenticator = createAuthenticator({ tokens: exposure.tokens, jwt: exposure.jwt, resource: () => exposure.resource(listeningOn), clock, log });
-  const app = createApp({ allowed: exposure.allowed, authenticator, rateLimit: createRateLimit(config.maxRequestsPerMinute), health: createHealth(deployment, clock), sessions, modern, tools, log });
+  const downloads = createDownloads({ leash, exports, resource: () => exposure.resource(listeningOn), authenticated: authenticator.required });
+  wired.offerDownloads(downloads.addressOf);
+  const app = createApp({ allowed: exposure.allowed, authenticator, rateLimit: createRateLimit(config.maxRequestsPerMinute), health: createHealth(deployment, clock), sessions, modern, downloads, tools, log });
   const server = createHttpServer({ app, tls: exposure.tls, maxBodyBytes, receiveMs, log, redact });
 
   return {

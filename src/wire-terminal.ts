@@ -2,6 +2,7 @@
 
 import { randomBytes } from 'node:crypto';
 import type { Terminal } from './cli/terminal.js';
+import { createAdmission } from './core/admission.js';
 import { systemClock } from './core/clock.js';
 import { createLeash } from './core/leash.js';
 import { createLivenessOf } from './core/liveness.js';
@@ -59,7 +60,8 @@ export function wireTerminal({ uri, controlUri, stateFolder }: TerminalSettings,
     livenessOf,
     sweepMode: 'off',
     newOperationId: () => newId(idLengths.operation),
-    limits: { maxOperations, maxQueued: maxOperations, deadlineGraceMs: 2_000, keepMs: 3_600_000 },
+    admission: createAdmission({ maxOperations, maxQueued: maxOperations }),
+    limits: { deadlineGraceMs: 2_000, keepMs: 3_600_000 },
     checkPolicy: () => Promise.resolve(),
   });
   return {

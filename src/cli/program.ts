@@ -64,10 +64,11 @@ async function start(flags: Partial<Record<OptionName, unknown>>, version: strin
   }
 }
 
-/** Names the option that gave the connection string, and none of its secrets. */
-function refusal(error: LeashError, { config, uriFrom, controlUriFrom }: LoadedConfig): string {
+/** Names the option that it is about, and none of its secrets. */
+function refusal(error: LeashError, { config, uriFrom, controlUriFrom, disabledToolsFrom }: LoadedConfig): string {
   const redact = createRedactor([config.uri, config.controlUri].filter((uri) => uri !== undefined));
-  return `${error.path === 'controlUri' ? controlUriFrom : uriFrom}: ${redact(error.message)} ${error.next}`;
+  const from = error.path === 'controlUri' ? controlUriFrom : error.path === 'disabledTools' ? disabledToolsFrom : uriFrom;
+  return `${from}: ${redact(error.message)} ${error.next}`;
 }
 
 function fail(message: string): never {

@@ -51,6 +51,7 @@ export async function serve({ config, warnings }: LoadedConfig, version: string)
     log.info({ reason }, 'shutting down');
     void shutdown.then(async (report) => {
       await service?.close().catch(() => undefined);
+      wired.exports.close();
       const tidied = Promise.all([wired.deployment.close(), wired.store.close()]).then(stopEmbedded).catch(() => undefined);
       // A database that does not answer must not hold up the end: what is left open closes with the process.
       await Promise.race([Promise.all([writeReport(reason, report), tidied]), delay(config.demo ? embeddedStopMs : closeMs)]);
@@ -67,10 +68,11 @@ export async function serve({ config, warnings }: LoadedConfig, version: string)
   });
 
   service = await start({ wired, log, end, version });
-  if (config.uri === undefined) return;
   // Connecting ahead makes the first call fast; a database that is down is told to whoever calls.
   setImmediate(() => {
     wired.leash.sweep.start();
+    wired.exports.start();
+    if (config.uri === undefined) return;
     wired.deployment.ready().catch((error: unknown) => {
       if (!ending) log.warn({ error: wired.redact(messageOf(error)) }, 'the database cannot be reached yet; each call tries again');
     });

@@ -1,27 +1,21 @@
 /** Reads the configuration: flags before the environment before the defaults; whatever is wrong stops the start by name. */
 
+import { ConfigError } from './config-error.js';
 import { type Config, type OptionName, type OptionRow, optionRows, shownName } from './options.js';
+import { type StockReading, checkStockProtection, readStock } from './stock.js';
 
-/** A mistake in the configuration, to be shown to whoever started the program. Holds no value that could be a secret. */
-export class ConfigError extends Error {
-  constructor(message: string) {
-    super(message);
-    this.name = 'ConfigError';
-  }
-}
+export { ConfigError };
 
 export interface LoadedConfig {
   config: Config;
   /** The option or variable that gave the connection string, for messages. */
   uriFrom: string;
-  /** The same for the control credentials. */
+  /** The same for the control credentials, and for the tools that are disabled. */
   controlUriFrom: string;
+  disabledToolsFrom: string;
   /** What the person who starts it should know, for the log. */
   warnings: string[];
 }
-
-/** The stock server's variable for the connection string. */
-const stockUriVariable = 'MDB_MCP_CONNECTION_STRING';
 
 /** Read by the scripts of the repository and by the example of a client's configuration. */
 const variablesOfScripts = ['MONGO_LEASH_CACHE', 'MONGO_LEASH_HOME'];
@@ -31,15 +25,22 @@ const variablesOfScripts = ['MONGO_LEASH_CACHE', 'MONGO_LEASH_HOME'];
  * @throws ConfigError naming the option
  */
 export function loadConfig(flags: Partial<Record<OptionName, unknown>>, env: Readonly<Record<string, string | undefined>>): LoadedConfig {
-  const config: Record<string, unknown> = {};
-  for (const [name, option] of Object.entries(optionRows) as [OptionName, OptionRow][]) {
-    config[name] = readOption(option, flags[name], valueFromEnv(name, option, env));
-  }
+  const rows = Object.entries(optionRows) as [OptionName, OptionRow][];
+  const isOwn = (name: OptionName) => flags[name] !== undefined || isGiven(env[optionRows[name].env]);
+  const stock = readStock(env, isOwn);
+  const config = Object.fromEntries(rows.map(([name, option]) => [name, readOption(option, flags[name], env[option.env], stock.values.get(name))]));
   const loaded = config as unknown as Config;
+  fitStock(loaded, stock, isOwn);
   checkTogether(loaded);
-  const uriFrom = flags.uri !== undefined ? '--uri' : isGiven(env[optionRows.uri.env]) || !isGiven(env[stockUriVariable]) ? optionRows.uri.env : stockUriVariable;
-  const controlUriFrom = flags.controlUri === undefined ? optionRows.controlUri.env : shownName(optionRows.controlUri);
-  return { config: loaded, uriFrom, controlUriFrom, warnings: [...warningsFor(flags, env, uriFrom), ...(loaded.http ? [] : withoutHttp(flags, env))] };
+  if (loaded.http) checkStockProtection(env, [loaded.tokens, loaded.tokensFile, loaded.jwtIssuer].some((each) => each !== undefined));
+  const from = (name: OptionName) => (flags[name] !== undefined ? shownName(optionRows[name]) : (stock.values.get(name)?.from ?? optionRows[name].env));
+  return {
+    config: loaded,
+    uriFrom: from('uri'),
+    controlUriFrom: from('controlUri'),
+    disabledToolsFrom: from('disabledTools'),
+    warnings: [...warningsFor(flags, env), ...stock.warnings, ...(loaded.http ? [] : withoutHttp(flags, env))],
+  };
 }
 
 /** An empty variable is what a client's `${VAR:-}` expands to: not given. */
@@ -47,34 +48,37 @@ function isGiven(value: string | undefined): value is string {
   return value !== undefined && value !== '';
 }
 
-function valueFromEnv(name: OptionName, option: OptionRow, env: Readonly<Record<string, string | undefined>>): string | undefined {
-  const variables = name === 'uri' ? [option.env, stockUriVariable] : [option.env];
-  return variables.map((variable) => env[variable]).find(isGiven);
-}
-
-function readOption(option: OptionRow, flag: unknown, fromEnv: string | undefined): unknown {
-  const given = flag ?? fromEnv;
+function readOption(option: OptionRow, flag: unknown, variable: string | undefined, stock: { value: string; from: string } | undefined): unknown {
+  const own = flag ?? (isGiven(variable) ? variable : undefined);
   const fallback = option.default === 'none' ? (option.list === true ? [] : undefined) : option.default;
-  const result = option.schema.safeParse(given ?? fallback);
+  const result = option.schema.safeParse(own ?? stock?.value ?? fallback);
   if (result.success) return result.data;
-  const where = flag === undefined ? option.env : shownName(option);
+  const where = flag !== undefined ? shownName(option) : own === undefined && stock !== undefined ? stock.from : option.env;
   throw new ConfigError(`${where} ${result.error.issues[0]?.message ?? 'is not valid'}.`);
 }
 
-function checkTogether(config: Config): void {
-  const pairs: [OptionName, OptionName][] = [['maxTimeMS', 'maxTimeMSCeiling'], ['limit', 'maxLimit'], ['retentionMs', 'maxRetentionMs'], ['responseBytes', 'maxResponseBytes']];
+/** What a call gets, and the most that it may ask for. */
+const pairs = [['maxTimeMS', 'maxTimeMSCeiling'], ['limit', 'maxLimit'], ['retentionMs', 'maxRetentionMs'], ['responseBytes', 'maxResponseBytes']] as const satisfies [OptionName, OptionName][];
+
+/** A limit that the stock server's variables give moves to where the others, ours or the defaults, let it stand. */
+function fitStock(config: Config, { values }: StockReading, isOwn: (name: OptionName) => boolean): void {
   for (const [name, ceiling] of pairs) {
-    if (Number(config[name]) > Number(config[ceiling])) {
-      throw new ConfigError(`${shownName(optionRows[name])} (${String(config[name])}) is above ${shownName(optionRows[ceiling])} (${String(config[ceiling])}).`);
-    }
+    if (config[name] <= config[ceiling]) continue;
+    if (values.has(ceiling) && isOwn(name)) config[ceiling] = config[name];
+    else if (values.has(ceiling) || values.has(name)) config[name] = config[ceiling];
+  }
+}
+
+function checkTogether(config: Config): void {
+  for (const [name, ceiling] of pairs) {
+    if (config[name] > config[ceiling]) throw new ConfigError(`${shownName(optionRows[name])} (${config[name]}) is above ${shownName(optionRows[ceiling])} (${config[ceiling]}).`);
   }
   if (config.demo && config.uri !== undefined) throw new ConfigError('--demo starts a database of its own, and a connection string is given too: choose one.');
 }
 
-function warningsFor(flags: Partial<Record<OptionName, unknown>>, env: Readonly<Record<string, string | undefined>>, uriFrom: string): string[] {
+function warningsFor(flags: Partial<Record<OptionName, unknown>>, env: Readonly<Record<string, string | undefined>>): string[] {
   const warnings: string[] = [];
   if (flags.uri !== undefined) warnings.push('--uri is visible to other users of this machine in the list of processes: prefer MONGO_LEASH_URI.');
-  if (uriFrom === stockUriVariable) warnings.push(`the connection string comes from ${stockUriVariable}; its name here is MONGO_LEASH_URI.`);
   const known = new Set([...Object.values(optionRows).map(({ env: variable }) => variable), ...variablesOfScripts]);
   for (const name of Object.keys(env)) if (name.startsWith('MONGO_LEASH_') && !known.has(name)) warnings.push(`${name} is set, and no option of this program has that name.`);
   return warnings;

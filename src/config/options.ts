@@ -70,6 +70,7 @@ function isSecureUrl(value: string): boolean {
 export const optionRows = {
   uri: row('uri', 'connection string', none, 'The database. Prefer the environment: a command line is visible to other users of the machine. MDB_MCP_CONNECTION_STRING is read too', text),
   controlUri: row('control-uri', 'connection string', none, 'Other credentials for looks and kills on the same deployment; a kill is tried with those of the data first', text),
+  connections: row('connections', 'file', none, 'Further deployments: a JSON file of name to connection string (the variable may hold the JSON itself); a name is the connectionId of each', text),
   demo: row('demo', undefined, 'false', 'Start an in-memory replica set with sample data and serve that', onOff),
   maxTimeMS: row('max-time-ms', 'ms', '300000', 'Time limit of an operation on the server (maxTimeMS), when a call names none', milliseconds()),
   maxTimeMSCeiling: row('max-time-ms-ceiling', 'ms', '3600000', 'The most that a call may ask for', milliseconds()),
@@ -84,6 +85,8 @@ export const optionRows = {
   maxResponseBytes: row('max-response-bytes', 'bytes', '1048576', 'The largest responseBytesLimit that a call may ask for', integer(2_000, 16_777_216)),
   resultBytes: row('result-bytes', 'bytes', '16777216', 'Bytes of documents that one operation reads and keeps', integer(1_024, 1_073_741_824)),
   storeBytes: row('store-bytes', 'bytes', '268435456', 'Bytes of documents kept of all operations; the oldest go first', integer(1_024, 17_179_869_184)),
+  exportBytes: row('export-bytes', 'bytes', '1073741824', 'Size of the file of one export; one that reaches it is cut, and says so', integer(1_024, 1_099_511_627_776)),
+  exportStoreBytes: row('export-store-bytes', 'bytes', '4294967296', 'Bytes of all files of exports together; the oldest go first', integer(1_024, 1_099_511_627_776)),
   store: row('store', 'kind', 'local', 'Where records and results are kept: local (in the state folder, shared by the servers of this user, there after a restart) or memory', z.enum(['local', 'memory'], { error: 'must be local or memory' })),
   stateFolder: row('state-folder', 'folder', none, "Where the local store is; else the user's state folder of this system", text),
   keepResults: row('keep-results', 'true or false', 'true', 'Whether the local store keeps documents; without, they stay in this process', onOff),
@@ -97,6 +100,9 @@ export const optionRows = {
   allowJs: row('allow-js', undefined, 'false', 'Let operations run JavaScript on the server ($function, $accumulator, $where)', onOff),
   allowInternal: row('allow-internal', undefined, 'false', "Let operations read admin, local, config and system.*, and the stages that show others' work", onOff),
   allowStage: { ...row('allow-stage', '$name', none, 'A further stage that only reads, for servers newer than this program; may be given again', names), list: true },
+  indexCheck: row('index-check', undefined, 'false', 'Ask for the plan first, and refuse what would scan a whole collection', onOff),
+  tools: row('tools', 'set', 'all', 'Which tools there are: all, or core (run, status, kill, operations, result)', z.enum(['all', 'core'], { error: 'must be all or core' })),
+  disabledTools: { ...row('disabled-tools', 'names', none, 'Tools that there are not, separated by commas: names, or read, metadata, connect, mongodb for those of the stock server of that kind; create, update or delete also refuse $out and $merge', list), list: true },
   http: row('http', undefined, 'false', 'Serve MCP over Streamable HTTP, at the path /mcp, instead of stdio', onOff),
   host: httpRow('host', 'address', '127.0.0.1', 'The address that --http listens on', address),
   port: httpRow('port', 'n', '3777', 'The port that --http listens on; 0 for any free one', integer(0, 65_535)),
@@ -125,6 +131,7 @@ export type OptionName = keyof typeof optionRows;
 export interface Config {
   uri: string | undefined;
   controlUri: string | undefined;
+  connections: string | undefined;
   demo: boolean;
   maxTimeMS: number;
   maxTimeMSCeiling: number;
@@ -139,6 +146,8 @@ export interface Config {
   maxResponseBytes: number;
   resultBytes: number;
   storeBytes: number;
+  exportBytes: number;
+  exportStoreBytes: number;
   store: 'local' | 'memory';
   stateFolder: string | undefined;
   keepResults: boolean;
@@ -152,6 +161,9 @@ export interface Config {
   allowJs: boolean;
   allowInternal: boolean;
   allowStage: string[];
+  indexCheck: boolean;
+  tools: 'all' | 'core';
+  disabledTools: string[];
   http: boolean;
   host: string;
   port: number;

@@ -1,8 +1,9 @@
 /** Turns a judgement that is final into the operation's outcome, once, and keeps it in the store. */
 
 import { messageOf } from '../domain/errors.js';
+import type { OperationRecord } from '../domain/operation.js';
 import type { Judgement } from '../domain/verdict.js';
-import { type Cause, type Outcome, isFinal, nextOutcome } from '../domain/words.js';
+import { type Outcome, isFinal, nextOutcome } from '../domain/words.js';
 import { pause } from './clock.js';
 import { type LiveOperation, refreshRecord } from './live.js';
 import type { Clock, Log, Store } from './ports.js';
@@ -21,7 +22,7 @@ export function createConclude(deps: { clock: Clock; store: Store; log: Log; for
     const judgement = refreshRecord(clock, operation);
     const { record } = operation;
     if (!isFinal(judgement.verdict) || judgement.outcome === null) return judgement;
-    const outcome = outcomeFor(judgement, judgement.outcome, record.cause);
+    const outcome = outcomeFor(judgement, judgement.outcome, record);
     if (record.outcome === outcome) {
       // The report of a kill grows after the end, by the looks that confirm it.
       if (operation.killTask?.running() === false) store.put(record).catch((error: unknown) => { notKept(record.operationId, error); });
@@ -66,9 +67,11 @@ export function createConclude(deps: { clock: Clock; store: Store; log: Log; for
   }
 }
 
-/** Our own kill at the wall-clock deadline is a time limit; the close of a cursor that was read far enough is a success. */
-function outcomeFor(judgement: Judgement, outcome: Outcome, cause: Cause | null): Outcome {
+/** Our own kill at the wall-clock deadline is a time limit; the close of a cursor that was read far enough is a success, and of one whose documents could not be kept a failure. */
+function outcomeFor(judgement: Judgement, outcome: Outcome, { cause, error }: OperationRecord): Outcome {
+  if (outcome === 'succeeded' && error?.kind === 'export_failed') return 'failed';
   if (outcome !== 'killed' || judgement.by !== 'us') return outcome;
   if (cause === 'deadline') return 'timed_out';
+  if (cause === 'export_failed') return 'failed';
   return cause === 'answer_complete' ? 'succeeded' : outcome;
 }

@@ -161,6 +161,7 @@ export function recordOfForeign(clock: Clock, { tag, sighting }: Pick<Hit, 'tag'
     more: null,
     error: null,
     writes: tag.kind === 'w' ? { stage: 'unknown', target: sighting.namespace, effects: 'It can write: partial or full effects are possible.' } : null,
+    export: null,
     kill: null,
     evidence: [],
     notes: [],

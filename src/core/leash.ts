@@ -2,46 +2,36 @@
 
 import { LeashError } from '../domain/errors.js';
 import type { OperationRecord } from '../domain/operation.js';
-import { type RequestId, principalHash } from '../domain/tag.js';
+import type { RequestId } from '../domain/tag.js';
 import { atDeadline } from '../domain/verdict.js';
 import { type Cause, type Verdict, isFinal } from '../domain/words.js';
-import { type AdmissionLimits, createAdmission } from './admission.js';
+import type { Admission } from './admission.js';
 import { pause } from './clock.js';
 import { createConclude } from './conclude.js';
-import { createFind, recordOfForeign } from './find.js';
+import { createFind } from './find.js';
 import { createForeign } from './foreign.js';
 import { keepRecord, noteProblem } from './keep.js';
 import { createKiller } from './kill.js';
+import { type OperationsList, createListing, maySee, settlingLooks, settlingPauseMs } from './listing.js';
 import { type LiveOperation, addLook, judgeLive, moveWait, nodesOf, refreshRecord } from './live.js';
-import { hashedPrincipal, owns } from './owner.js';
-import type { Clock, Deployment, InstanceRecord, Liveness, Log, Look, Store } from './ports.js';
+import { owns } from './owner.js';
+import type { Clock, Deployment, InstanceRecord, Liveness, Log, Store } from './ports.js';
 import { createRegistry } from './registry.js';
 import { type Caller, type RunAnswer, type RunRequest, createRun } from './run.js';
 import { createSettle } from './settle.js';
 import { type ShutdownReport, createShutdown } from './shutdown.js';
 import { type Sweep, type SweepMode, createSweep } from './sweep.js';
-import { unseenRecord } from './unseen.js';
 import { createWatch } from './watch.js';
 
 /** What `status` and `kill` take: an operation id, or the id of a request of the caller's own session. */
 export type Reference = { operationId: string } | { requestId: RequestId };
 
+export type { OperationsList };
+
 export interface Inspection {
   record: OperationRecord;
   verdict: Verdict | null;
   documents: Uint8Array[] | null;
-}
-
-export interface OperationsList {
-  running: OperationRecord[];
-  ended: OperationRecord[];
-  /** Without an end on record, and not seen now: what became of them cannot be told from here. */
-  unseen: OperationRecord[];
-  /** Nodes that did not answer: what runs there is unknown. */
-  silent: { node: string; reason: string }[];
-  looked: string[];
-  /** Why earlier operations may be missing; null when they are not. */
-  storeProblem: string | null;
 }
 
 export interface Leash {
@@ -69,6 +59,16 @@ export interface Leash {
   shutdown(budgetMs: number): Promise<ShutdownReport>;
 }
 
+/** The engine of one deployment, as one of several. */
+export interface Engine extends Leash {
+  /** Whether it is an operation that it has sent or is about to (or a request of this session that led to one), or one that it follows for another process. */
+  holds(reference: Reference, session: string): 'own' | 'followed' | null;
+  /** The records of what it has begun and has not ended, as far as the caller may see them: without a look at the database. */
+  live(caller: Pick<Caller, 'principal' | 'admin'>): OperationRecord[];
+  /** Kills what it has begun, and verifies for up to so long; no new work from now on, but when not all is proven to have ended. */
+  disconnect(budgetMs: number): Promise<ShutdownReport>;
+}
+
 export interface LeashDeps {
   deployment: Deployment;
   store: Store;
@@ -80,20 +80,18 @@ export interface LeashDeps {
   livenessOf(instance: string): Promise<Liveness>;
   sweepMode: SweepMode;
   newOperationId(): string;
-  limits: AdmissionLimits & { deadlineGraceMs: number; keepMs: number };
+  /** Of the whole process, where it has several engines. */
+  admission: Admission;
+  limits: { deadlineGraceMs: number; keepMs: number };
   checkPolicy(request: RunRequest): Promise<void>;
 }
 
-/** Looks in a row that settle whether an operation that was just missed is gone. */
-const settlingLooks = 6;
-const settlingPauseMs = 15;
 /** How long the answer of a kill waits for the store to have its record, in milliseconds. */
 const keptWithinMs = 500;
 
-export function createLeash(deps: LeashDeps): Leash {
-  const { deployment, store, clock, log, limits, self, livenessOf } = deps;
+export function createLeash(deps: LeashDeps): Engine {
+  const { deployment, store, clock, log, limits, self, livenessOf, admission } = deps;
   const registry = createRegistry();
-  const admission = createAdmission(limits);
   const watch = createWatch(deployment);
   const conclude = createConclude({ clock, store, log, forget: (operation) => { registry.forget(operation); } });
   const killer = createKiller({ deployment, watch, clock, log, conclude });
@@ -101,6 +99,7 @@ export function createLeash(deps: LeashDeps): Leash {
   const settle = createSettle({ deployment, store, clock, log, registry, watch, livenessOf });
   const { find, adopt } = createFind({ deployment, store, clock, registry, watch, foreign, settle, livenessOf });
   const sweep = createSweep({ deployment, store, clock, log, registry, watch, adopt, killer, conclude, settle, self, livenessOf, mode: deps.sweepMode });
+  const list = createListing({ deployment, store, clock, registry, watch, foreign, settle, conclude, adopt, livenessOf });
   const shutdown = createShutdown({ deployment, registry, killer, conclude, clock, log });
   const run = createRun({ ...deps, deadlineGraceMs: limits.deadlineGraceMs, keepMs: limits.keepMs, registry, admission, watch, killer, conclude, isClosing: shutdown.isClosing });
 
@@ -135,19 +134,6 @@ export function createLeash(deps: LeashDeps): Leash {
 
   function ofSession(session: string): LiveOperation[] {
     return registry.all().filter(({ foreign: isForeign, record }) => !isForeign && record.session === session && record.outcome === null);
-  }
-
-  /** Takes looks into what this caller has open: whether further ones may settle that one of these is gone. */
-  async function justMissed(looks: readonly Look[], caller: Caller): Promise<boolean> {
-    let missed = false;
-    for (const operation of registry.all()) {
-      if (!maySee(caller, operation.record)) continue;
-      if (operation.execution !== null || operation.foreign) for (const look of looks) if (nodesOf(operation, [look.node]).includes(look.node)) addLook(operation, look);
-      if ((await foreign.takeEnd(operation)) !== null) continue;
-      const judgement = conclude(operation);
-      missed ||= judgement.server === 'not_seen' && !isFinal(judgement.verdict);
-    }
-    return missed && looks.every((look) => look.ok);
   }
 
   /** What one has read that has just ended is on its way to the store. */
@@ -203,58 +189,27 @@ export function createLeash(deps: LeashDeps): Leash {
       return { ...(await inspect(operation.record, waitMs === 0 && verdict === 'unknown' ? judgement.verdict : verdict)), hadEnded };
     },
 
-    async operations(caller) {
-      await deployment.ready();
-      const hash = principalHash(caller.principal);
-      const admin = caller.admin === true;
-      let looks = await watch.look(deployment.nodes());
-      for (let round = 1; (await justMissed(looks, caller)) && round < settlingLooks; round += 1) {
-        await pause(clock, settlingPauseMs);
-        looks = await watch.look(deployment.nodes());
-      }
-      const running = new Map<string, OperationRecord>();
-      for (const { record } of registry.all()) if (maySee(caller, record) && record.outcome === null) running.set(record.operationId, record);
-      for (const look of looks) {
-        if (!look.ok) continue;
-        for (const hit of look.hits) {
-          const id = hit.tag.operationId;
-          if ((!admin && hit.tag.principal !== hash) || running.has(id) || registry.get(id) !== null) continue;
-          const record = await store.get(id);
-          const principal = record?.principal ?? (hit.tag.principal === hash ? caller.principal : hashedPrincipal(hit.tag.principal));
-          if (record !== null && record.outcome !== null) {
-            // Its end is recorded, and yet this look saw it: the database is the witness.
-            running.set(id, { ...recordOfForeign(clock, hit, principal), reason: 'The last look found its tag although its end is recorded; look again.' });
-            continue;
-          }
-          const operation = adopt(hit, principal, record);
-          addLook(operation, look);
-          refreshRecord(clock, operation);
-          running.set(id, operation.record);
-        }
-      }
-      // What has ended in this very call is on its way to the store.
-      const justEnded = registry.all().map(({ record }) => record).filter((record) => maySee(caller, record) && record.outcome !== null);
-      const principals = admin ? [undefined] : [caller.principal, hashedPrincipal(hash)];
-      const stored = (await Promise.all(principals.map((principal) => store.list(principal)))).flat().sort((a, b) => (a.createdAt < b.createdAt ? 1 : -1));
-      const records = stored.filter(({ operationId }) => !running.has(operationId) && !justEnded.some((record) => record.operationId === operationId));
-      const settled = await settle(records);
-      const known = records.map((record) => settled.get(record.operationId) ?? record);
-      const ended = [...justEnded, ...known.filter((record) => record.outcome !== null)];
-      return {
-        unseen: await Promise.all(known.filter(({ outcome }) => outcome === null).map(async (record) => unseenRecord(record, looks, await livenessOf(record.instance)))),
-        storeProblem: store.problem(),
-        running: [...running.values()],
-        ended,
-        looked: looks.filter((look) => look.ok).map((look) => look.node),
-        silent: looks.flatMap((look) => (look.ok ? [] : [{ node: look.node, reason: look.reason }])),
-      };
-    },
+    operations: (caller) => list(caller),
 
     endSession(session) {
       for (const operation of ofSession(session)) {
         moveWait(operation, 'gone');
         killer.kill(operation, 'session_ended');
       }
+    },
+
+    holds(reference, session) {
+      const operation = 'operationId' in reference ? registry.get(reference.operationId) : null;
+      if (operation !== null) return operation.foreign ? 'followed' : 'own';
+      return 'requestId' in reference && registry.idOfRequest(session, reference.requestId) !== null ? 'own' : null;
+    },
+
+    live: (caller) => registry.all().filter(({ foreign: isForeign, record }) => !isForeign && record.outcome === null && maySee(caller, record)).map(({ record }) => record),
+
+    async disconnect(budgetMs) {
+      const report = await shutdown.disconnect(budgetMs);
+      if (report.allProven) sweep.stop();
+      return report;
     },
 
     isBusy: (session) => ofSession(session).length > 0,
@@ -264,16 +219,13 @@ export function createLeash(deps: LeashDeps): Leash {
       const record = found.kind === 'live' ? found.operation.record : found.record;
       if (found.kind === 'live' && record.outcome === null) throw new LeashError('not_ended', `Operation ${record.operationId} has not ended, so it has no result yet.`);
       const documents = await documentsOf(record.operationId);
+      if (record.export !== null) throw new LeashError('bad_argument', `Operation ${record.operationId} is an export: its documents are in a file.`, { database: 'It has ended.', next: `Read the resource mongo-leash://operations/${record.operationId}/result.` });
       if (documents === null && record.documentsRead > 0) {
         throw new LeashError('expired', `The documents of operation ${record.operationId} are not kept any more.`);
       }
       return { record, documents: documents ?? [] };
     },
   };
-}
-
-function maySee({ principal, admin }: Caller, record: OperationRecord): boolean {
-  return admin === true || owns(principal, record);
 }
 
 function verdictOfEnded(record: OperationRecord): Verdict {

@@ -7,6 +7,7 @@ import { type Judgement, judge } from '../domain/verdict.js';
 import { type Wait, nextWait } from '../domain/words.js';
 import { type Deferred, deferred } from './deferred.js';
 import type { KillTask } from './kill.js';
+import type { Sink } from './exports.js';
 import type { Clock, Execution, Hit, Look } from './ports.js';
 import { evidenceOf } from './evidence.js';
 
@@ -37,6 +38,8 @@ export interface LiveOperation {
   unsentError: Error | null;
   cancelDeadline: () => void;
   documents: Uint8Array[];
+  /** Takes the documents in place of keeping them. */
+  sink: Sink | null;
 }
 
 export type Identity = Pick<Tag, 'instance' | 'operationId' | 'principal'>;
@@ -64,6 +67,7 @@ export function createLive(clock: Clock, record: OperationRecord, options: { for
     unsentError: null,
     cancelDeadline: () => undefined,
     documents: [],
+    sink: null,
   };
 }
 
@@ -111,7 +115,8 @@ export function refreshRecord(clock: Clock, operation: LiveOperation): Judgement
   record.server = judgement.server;
   record.reason = judgement.reason;
   record.evidence = evidence(clock, operation);
-  if (operation.execution !== null) record.documentsRead = operation.execution.documents.length;
+  if (operation.execution !== null) record.documentsRead = operation.execution.read();
+  if (operation.sink !== null) record.export = operation.sink.report();
   if (record.endedAt === null) record.elapsedMs = Math.round(clock.now() - operation.startedAt);
   if (operation.killTask !== null) record.kill = operation.killTask.report();
   return judgement;

@@ -24,23 +24,51 @@ export interface Log {
 
 export type ReadPreference = 'primary' | 'primaryPreferred' | 'secondary' | 'secondaryPreferred' | 'nearest';
 
-/** One aggregation, ready for the wire: BSON-ready values, limits settled. */
-export interface AggregateRequest {
-  on: Namespace;
-  pipeline: unknown[];
-  comment: string;
-  maxTimeMS: number;
-  readPreference?: ReadPreference | undefined;
+/** What a read takes besides what it looks for; BSON-ready values. */
+export interface ReadOptions {
   hint?: unknown;
   collation?: unknown;
   let?: unknown;
   allowDiskUse?: boolean | undefined;
+}
+
+export interface AggregateCommand extends ReadOptions {
+  kind: 'aggregate';
+  on: Namespace;
+  pipeline: unknown[];
+  /** Writes have no documents and must not get a `$limit`. */
+  writes: boolean;
+}
+
+export interface FindCommand extends ReadOptions {
+  kind: 'find';
+  on: Namespace & { coll: string };
+  filter: unknown;
+  projection?: unknown;
+  sort?: unknown;
+  skip?: number | undefined;
+}
+
+/** Any other command that reads: its reply is one document, or begins a cursor (`listIndexes`, `listCollections`). */
+export interface PlainCommand {
+  kind: 'reply' | 'cursor';
+  db: string;
+  /** The command's name first, as the server wants it. */
+  command: Record<string, unknown>;
+}
+
+export type Command = AggregateCommand | FindCommand | PlainCommand;
+
+/** One operation, ready for the wire, its limits settled. */
+export interface ExecuteRequest {
+  command: Command;
+  comment: string;
+  maxTimeMS: number;
+  readPreference?: ReadPreference | undefined;
   /** Documents to keep; whether there is one more is found out besides. */
   limit: number;
   /** Bytes of BSON to keep at most. */
   maxResultBytes: number;
-  /** Writes have no documents and must not get a `$limit`. */
-  writes: boolean;
 }
 
 /** How the call of an execution ended. */
@@ -58,13 +86,17 @@ export type ExecutionEnd =
   /** It was sent, and the wire broke before the reply. */
   | { kind: 'no_reply'; error: unknown }
   /** It was sent, and {@link Execution.drop} gave its reply up. */
-  | { kind: 'given_up' };
+  | { kind: 'given_up' }
+  /** What it read could not be taken. `open`: the cursor is still open on the server. */
+  | { kind: 'not_taken'; error: unknown; open: boolean };
 
 export interface Execution {
   /** Never rejects. */
   readonly ended: Promise<ExecutionEnd>;
-  /** The documents kept so far: raw BSON, one each. */
+  /** The documents kept so far: raw BSON, one each. None when {@link ExecutionEvents.documents} takes them. */
   readonly documents: Uint8Array[];
+  /** How many have been read so far, kept here or taken. */
+  read(): number;
   /** Ends a call that has sent nothing. A call that was sent is never aborted: its reply is evidence. */
   abortUnsent(): void;
   /** No further command (getMore) after this. */
@@ -79,6 +111,11 @@ export interface Execution {
 
 export interface ExecutionEvents {
   sent(node: string): void;
+  /**
+   * Takes documents as they come, in place of keeping them: raw BSON, to be used before it settles. Reading waits for it.
+   * @returns how many it took, in their order; after fewer than there are nothing more is read
+   */
+  documents?(batch: readonly Uint8Array[]): Promise<number>;
 }
 
 /** Where an operation comes from, as the server shows it. */
@@ -191,9 +228,11 @@ export interface Deployment {
   kill(node: string, sighting: Sighting, origin: Origin): Promise<KillReply>;
   /** One killSessions with all these sessions. Never rejects. */
   killSessions(node: string, sessions: unknown[]): Promise<KillReply>;
-  aggregate(request: AggregateRequest, events: ExecutionEvents): Execution;
+  execute(request: ExecuteRequest, events: ExecutionEvents): Execution;
   /** @throws LeashError when the server does not answer */
   collectionInfo(ns: { db: string; coll: string }): Promise<CollectionInfo>;
+  /** Where it can be asked for, as {@link ExaminedDeployment.examine}. */
+  examine?(node: string, credentials: 'data' | 'control'): Promise<NodeFindings>;
   close(): Promise<void>;
 }
 

@@ -18,7 +18,13 @@ export function reportProgress(operation: LiveOperation, { progress, signal }: P
     if (operation.execution !== null) for (const look of await watch.look(nodesOf(operation, deployment.nodes()))) addLook(operation, look);
     if (stopped || signal.aborted || operation.record.outcome !== null) return;
     const judgement = judgeLive(operation);
-    report(`${judgement.server}: ${judgement.reason}`, Math.round((clock.now() - operation.startedAt) / 100) / 10);
+    report(`${written(operation)}${judgement.server}: ${judgement.reason}`, Math.round((clock.now() - operation.startedAt) / 100) / 10);
+  }
+
+  function written({ sink }: LiveOperation): string {
+    if (sink === null) return '';
+    const { documents, bytes } = sink.report();
+    return `${documents} documents, ${bytes} bytes written; `;
   }
 
   function next(report: NonNullable<Caller['progress']>): void {

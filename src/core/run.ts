@@ -1,69 +1,23 @@
-/** Runs an aggregation on the leash: recorded before it is sent, bounded in time, and followed to its end. */
+/** Runs an operation on the leash: recorded before it is sent, bounded in time, and followed to its end. */
 
 import { LeashError, messageOf } from '../domain/errors.js';
 import { addFact } from '../domain/facts.js';
-import type { AnswerForm, OperationRecord, WriteReport } from '../domain/operation.js';
-import type { Namespace } from '../domain/policy/pipeline-policy.js';
-import type { RequestId } from '../domain/tag.js';
-import type { Cause } from '../domain/words.js';
 import type { Admission } from './admission.js';
 import { pause } from './clock.js';
 import type { Conclude } from './conclude.js';
-import { keepRecord } from './keep.js';
+import { keepRecord, noteProblem } from './keep.js';
 import { type Killer } from './kill.js';
 import { type LiveOperation, addLook, createLive, moveWait, nodesOf, refreshRecord } from './live.js';
 import { newRecord } from './new-record.js';
-import type { AggregateRequest, Clock, Deployment, ExecutionEnd, Log, Store } from './ports.js';
+import type { Clock, Deployment, ExecutionEnd, Log, Store } from './ports.js';
 import { reportProgress } from './progress.js';
 import type { Registry } from './registry.js';
+import type { Caller, RunAnswer, RunRequest } from './request.js';
+import { settleSink } from './settle-sink.js';
 import type { Watch } from './watch.js';
 import { type PreparedWrite, describeEffects, prepareWrite } from './write-effects.js';
 
-export interface Caller {
-  /** Whose operations these are. */
-  principal: string;
-  /** May see and kill the operations of every principal: the command line, and over HTTP the scope `leash:admin`. */
-  admin?: boolean;
-  /** The mark of the caller's session, as it stands in tags. */
-  session: string;
-  requestId: RequestId;
-  /** Aborts when the caller cancels. */
-  signal: AbortSignal;
-  /** What an abort of the signal means, asked when it has come; `client_cancelled` when left out. */
-  causeOfAbort?: (() => Cause) | undefined;
-  /** Told at most once a second what the database reports; absent when the caller did not ask. */
-  progress?: ((message: string, elapsedSeconds: number) => void) | undefined;
-}
-
-export interface RunRequest {
-  tool: string;
-  on: Namespace;
-  /** Every collection that the pipeline reads, for the resolution of views. */
-  namespaces: readonly { ns: Namespace; path: string }[];
-  writes: WriteReport | null;
-  aggregate: Omit<AggregateRequest, 'comment'>;
-  ownComment: string;
-  /** How long the caller waits before it is handed the operation's id. */
-  waitMs: number;
-  /** When it is handed over as a native task: never, when it has not ended by `waitMs`, or whatever becomes of it. */
-  asTask: 'never' | 'when_detached' | 'always';
-  /** How long its record and documents are kept after its end, in milliseconds; the server's own time when left out. */
-  keepMs?: number | undefined;
-  /** How its documents are shown to whoever asks for its answer later. */
-  answerAs: AnswerForm;
-  /** Equal for requests that ask the database for the same. */
-  digest: string;
-  /** Start it although the same is already running. */
-  startAnother: boolean;
-  notes: string[];
-}
-
-export interface RunAnswer {
-  /** `already_running`: nothing was started, this is the one that runs. */
-  kind: 'ended' | 'detached' | 'already_running';
-  record: OperationRecord;
-  documents: Uint8Array[];
-}
+export type { Caller, RunAnswer, RunRequest };
 
 export interface RunDeps {
   deployment: Deployment;
@@ -97,6 +51,8 @@ const handoverLookMs = 1_000;
 
 export function createRun(deps: RunDeps): (request: RunRequest, caller: Caller) => Promise<RunAnswer> {
   const { deployment, store, clock, log, registry, admission, watch, killer, conclude } = deps;
+  /** Whether the store has taken a record: it opens with the first, and what comes before that could be lost with this process. */
+  let storeIsOpen = false;
 
   return async function run(request, caller) {
     if (deps.isClosing()) throw new LeashError('shutting_down', 'This server is shutting down.');
@@ -139,10 +95,11 @@ export function createRun(deps: RunDeps): (request: RunRequest, caller: Caller) 
   }
 
   function begin(request: RunRequest, caller: Caller): LiveOperation {
-    const deadlineInMs = request.aggregate.maxTimeMS + deps.deadlineGraceMs;
+    const deadlineInMs = request.execute.maxTimeMS + deps.deadlineGraceMs;
     const record = newRecord(request, caller, { operationId: deps.newOperationId(), instance: deps.instance, createdAt: clock.iso(), deadlineAt: clock.iso(clock.now() + deadlineInMs), keepMs: deps.keepMs });
     record.task = request.asTask === 'always';
     const operation = createLive(clock, record, { foreign: false, writes: request.writes !== null, deadlineInMs });
+    operation.sink = request.sink ?? null;
     registry.add(operation);
     operation.cancelDeadline = clock.after(deadlineInMs, () => {
       killer.kill(operation, 'deadline');
@@ -158,18 +115,25 @@ export function createRun(deps: RunDeps): (request: RunRequest, caller: Caller) 
       const { signal } = operation.unsent;
       await raceAbort(deployment.ready(), signal);
       operation.record.whereabouts = { set: deployment.setName(), nodes: deployment.nodes() };
-      // On the disk before anything is sent: whoever finds it after a crash knows whose it is and where it can be.
-      await raceAbort(keepRecord(store, operation.record), signal);
+      // On its way before anything is sent, and on the disk before a write is: whoever finds it after a crash knows whose it is and where it can be.
+      const kept = keepRecord(store, operation.record).then(() => { storeIsOpen = true; });
+      if (operation.writes || !storeIsOpen) await raceAbort(kept, signal);
+      else kept.catch((error: unknown) => { log.error({ operationId: operation.record.operationId, error: messageOf(error) }, 'the record of an operation could not be kept'); });
       operation.waitingFor = 'the check of what it reads';
       await raceAbort(deps.checkPolicy(request), signal);
       operation.waitingFor = 'a place among the operations that run at once';
       leave = await admission.enter(operation.record.principal, signal);
       operation.waitingFor = 'a connection';
       const write = operation.record.writes === null ? null : await raceAbort(prepareWrite(deployment, operation.record.writes), signal);
+      if (operation.sink !== null) {
+        operation.waitingFor = 'the file of the export';
+        await raceAbort(operation.sink.open(operation.record.operationId), signal);
+      }
       signal.throwIfAborted();
       await execute(operation, request, write);
     } catch (error) {
       // Nothing of it has been sent: whatever was thrown came before.
+      void operation.sink?.discard();
       takeUnsent(operation, error);
     } finally {
       leave();
@@ -179,9 +143,9 @@ export function createRun(deps: RunDeps): (request: RunRequest, caller: Caller) 
   }
 
   async function execute(operation: LiveOperation, request: RunRequest, write: PreparedWrite | null): Promise<void> {
-    const { record, facts } = operation;
+    const { record, facts, sink } = operation;
     let cancelFirstLook: () => void = () => undefined;
-    const execution = deployment.aggregate({ ...request.aggregate, comment: record.tag }, {
+    const execution = deployment.execute({ ...request.execute, comment: record.tag }, {
       sent(node) {
         addFact(facts, { kind: 'sent', t: clock.now(), node });
         if (record.sentAt === null) cancelFirstLook = clock.after(firstLookMs, () => void lookAt(operation));
@@ -189,10 +153,12 @@ export function createRun(deps: RunDeps): (request: RunRequest, caller: Caller) 
         record.node = node;
         log.debug({ operationId: record.operationId, requestId: record.requestId, node }, 'operation sent');
       },
+      ...(sink === null ? {} : { documents: (batch) => sink.take(batch) }),
     });
     operation.execution = execution;
     operation.documents = execution.documents;
-    const ended = await execution.ended;
+    const called = await execution.ended;
+    const ended = sink === null ? called : await settleSink(sink, called, clock);
     cancelFirstLook();
     if (write !== null) await describeEffects(deployment, write, ended);
     takeEnd(operation, ended);
@@ -225,6 +191,7 @@ export function createRun(deps: RunDeps): (request: RunRequest, caller: Caller) 
     switch (ended.kind) {
       case 'complete':
         record.more = ended.more;
+        record.notes.push(...(operation.sink?.notes() ?? []));
         addFact(facts, { kind: 'replied', t, node });
         return;
       case 'server_error':
@@ -233,6 +200,7 @@ export function createRun(deps: RunDeps): (request: RunRequest, caller: Caller) 
         return;
       case 'cut':
         record.more = true;
+        record.notes.push(...(operation.sink?.notes() ?? []));
         addFact(facts, { kind: 'call_over', t });
         killer.kill(operation, 'answer_complete');
         return;
@@ -249,6 +217,11 @@ export function createRun(deps: RunDeps): (request: RunRequest, caller: Caller) 
         // Its answer cannot come any more: a read is of no use to anyone, a write is left to finish or to its deadline.
         if (!operation.writes) killer.kill(operation, 'connection_lost');
         else void lookAt(operation);
+        return;
+      case 'not_taken':
+        record.error = { message: messageOf(ended.error), kind: 'export_failed', ...(ended.error instanceof LeashError ? { next: ended.error.next } : {}) };
+        addFact(facts, ended.open ? { kind: 'call_over', t } : { kind: 'replied', t, node });
+        if (ended.open) killer.kill(operation, 'export_failed');
     }
   }
 
@@ -273,7 +246,9 @@ export function createRun(deps: RunDeps): (request: RunRequest, caller: Caller) 
     const ended = record.outcome !== null;
     record.task ||= !ended && request.asTask === 'when_detached';
     if (record.wait === 'waiting') moveWait(operation, ended ? 'answered' : 'detached');
-    await keepRecord(store, record);
+    // Whoever is handed an id may ask another process for it; one that has ended has its answer, and its record follows.
+    if (ended) noteProblem(store, record);
+    else await keepRecord(store, record);
     if (ended && operation.unsentError !== null) throw operation.unsentError;
     return ended ? { kind: 'ended', record, documents: operation.documents } : { kind: 'detached', record, documents: [] };
   }

@@ -24,18 +24,22 @@ export interface Shutdown {
   isClosing(): boolean;
   /** Refuses new work, kills, verifies for up to that many milliseconds. Safe to call again: there is one shutdown. */
   shutdown(budgetMs: number): Promise<ShutdownReport>;
+  /** The same for the end of a connection: when not all is proven to have ended, it goes on, and may be ended again. */
+  disconnect(budgetMs: number): Promise<ShutdownReport>;
 }
 
 export function createShutdown(deps: { deployment: Deployment; registry: Registry; killer: Killer; conclude: Conclude; clock: Clock; log: Log }): Shutdown {
   const { deployment, registry, killer, conclude, clock } = deps;
   let closing: Promise<ShutdownReport> | null = null;
 
-  async function end(budgetMs: number): Promise<ShutdownReport> {
+  let disconnecting: Promise<ShutdownReport> | null = null;
+
+  async function end(budgetMs: number, cause: 'shutdown' | 'disconnect'): Promise<ShutdownReport> {
     const startedAt = clock.now();
     const operations = registry.all().filter((operation) => !operation.foreign && operation.record.outcome === null);
     const sent = killSessionsPerNode(operations);
     const killsSentAfterMs = Math.round(clock.now() - startedAt);
-    const tasks = operations.map((operation) => killer.kill(operation, 'shutdown').done);
+    const tasks = operations.map((operation) => killer.kill(operation, cause).done);
     await pause(clock, budgetMs, Promise.all([...tasks, sent]));
     const reports = operations.map((operation) => {
       const judgement = conclude(operation);
@@ -77,7 +81,14 @@ export function createShutdown(deps: { deployment: Deployment; registry: Registr
   }
 
   return {
-    isClosing: () => closing !== null,
-    shutdown: (budgetMs) => (closing ??= end(budgetMs)),
+    isClosing: () => closing !== null || disconnecting !== null,
+    shutdown: (budgetMs) => (closing ??= end(budgetMs, 'shutdown')),
+    disconnect(budgetMs) {
+      disconnecting ??= end(budgetMs, 'disconnect').then((report) => {
+        if (!report.allProven) disconnecting = null;
+        return report;
+      });
+      return disconnecting;
+    },
   };
 }

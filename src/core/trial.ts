@@ -82,7 +82,7 @@ function request(i: number): RunRequest {
     on,
     namespaces: [],
     writes: null,
-    aggregate: { on, pipeline: countForLong, maxTimeMS, limit: 1, maxResultBytes: 1_000, writes: false },
+    execute: { command: { kind: 'aggregate', on, pipeline: countForLong, writes: false }, maxTimeMS, limit: 1, maxResultBytes: 1_000 },
     ownComment: 'mongo-leash doctor',
     waitMs: 0,
     asTask: 'never',

@@ -2,10 +2,34 @@
 
 import { LeashError } from '../domain/errors.js';
 import { type Namespace, type PolicySettings, checkPipeline } from '../domain/policy/pipeline-policy.js';
-import type { Deployment } from './ports.js';
+import type { Clock, CollectionInfo, Deployment } from './ports.js';
 
 /** MongoDB allows views of views up to this depth. */
 const maxViewDepth = 20;
+/** How long a collection that was no view counts as none, in milliseconds: asking before each read would double its time. */
+const knownForMs = 10_000;
+const maxKnown = 1_000;
+
+/** Asks what a collection is, and remembers for a while that it is no view; a view is asked for each time. */
+export function rememberCollections(deployment: Pick<Deployment, 'collectionInfo'>, clock: Pick<Clock, 'now'>): Pick<Deployment, 'collectionInfo'> {
+  const known = new Map<string, { info: CollectionInfo; at: number }>();
+  return {
+    async collectionInfo(ns) {
+      const key = JSON.stringify([ns.db, ns.coll]);
+      const found = known.get(key);
+      if (found !== undefined && clock.now() - found.at < knownForMs) return found.info;
+      const at = clock.now();
+      const info = await deployment.collectionInfo(ns);
+      known.delete(key);
+      if (info.type === 'collection' || info.type === 'timeseries') known.set(key, { info, at });
+      for (const oldest of known.keys()) {
+        if (known.size <= maxKnown) break;
+        known.delete(oldest);
+      }
+      return info;
+    },
+  };
+}
 
 /**
  * Checks every view that the pipeline reads, and the views that these read.

@@ -21,7 +21,7 @@ export interface RenderedDocument {
 }
 
 /** What the walk carries along. */
-interface Walk {
+export interface Walk {
   bytes: BsonBytes;
   canonical: boolean;
   /** Keys and indexes down to the current value: joined only where a note needs them. */
@@ -87,30 +87,45 @@ function readFields(walk: Walk, target: Record<string, JsonValue> | JsonValue[])
   return target;
 }
 
-function noteKey(key: StoredText, siblings: object, { note }: Walk): void {
+function noteKey(key: StoredText, siblings: object, walk: Walk): void {
+  if (Object.hasOwn(siblings, key.text)) walk.note('this key is stored more than once. Its last value is shown.');
+  noteName(key, walk);
+}
+
+/** What a reader of the key alone could misunderstand. */
+export function noteName(key: StoredText, { note }: Walk): void {
   if (!key.isUtf8) note('the stored key is not valid UTF-8. What could not be read shows as U+FFFD.');
-  if (Object.hasOwn(siblings, key.text)) note('this key is stored more than once. Its last value is shown.');
   if (isWrapperKey(key.text)) note('this key is stored data, not a type marker.');
   if (key.text === '_bsontype' || key.text === '__proto__') note('this key is stored data, and nothing more.');
 }
 
-function readText(stored: StoredText, { note }: Walk): string {
+export function readText(stored: StoredText, { note }: Walk): string {
   if (!stored.isUtf8) note('the stored text is not valid UTF-8. What could not be read shows as U+FFFD.');
   return stored.text;
 }
 
-/** The value at the position. Types are those of bsonspec.org; MinKey is the signed byte -1. */
+/** The value at the position. */
 function readValue(type: number, walk: Walk): JsonValue {
+  switch (type) {
+    case 0x03:
+      return readFields(walk, {});
+    case 0x04:
+      return readFields(walk, []);
+    case 0x0f:
+      return readCodeWithScope(walk);
+    default:
+      return readScalar(type, walk);
+  }
+}
+
+/** A value at the position that holds no others. Types are those of bsonspec.org; MinKey is the signed byte -1. */
+export function readScalar(type: number, walk: Walk): JsonValue {
   const { bytes, canonical } = walk;
   switch (type) {
     case 0x01:
       return doubleToJson(bytes.double(), canonical);
     case 0x02:
       return readText(bytes.string(), walk);
-    case 0x03:
-      return readFields(walk, {});
-    case 0x04:
-      return readFields(walk, []);
     case 0x05:
       return readBinary(walk);
     case 0x06:
@@ -131,8 +146,6 @@ function readValue(type: number, walk: Walk): JsonValue {
       return { $code: readText(bytes.string(), walk) };
     case 0x0e:
       return { $symbol: readText(bytes.string(), walk) };
-    case 0x0f:
-      return readCodeWithScope(walk);
     case 0x10:
       return int32ToJson(bytes.int32(), canonical);
     case 0x11: {

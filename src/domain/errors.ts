@@ -45,6 +45,10 @@ export const errorCodes = {
     database: 'The database ended the operation with an error.',
     next: 'Read the error, correct the operation and run it again.',
   },
+  export_failed: {
+    database: 'The operation is not to blame: what it read could not be kept.',
+    next: 'Mend what the error names on the machine of this server, then export again.',
+  },
   timed_out: {
     database: 'A time limit ended the operation.',
     next: 'Make it cheaper (an index, an earlier $match), or ask for more time with maxTimeMS.',

@@ -3,7 +3,7 @@
 const alphabet = '0123456789abcdefghjkmnpqrstvwxyz';
 
 /** Lengths in characters; each character holds 5 bits. */
-export const idLengths = { operation: 26, instance: 10, principal: 8, session: 6 } as const;
+export const idLengths = { operation: 26, instance: 10, principal: 8, session: 6, connection: 12 } as const;
 
 const patterns = {
   operation: new RegExp(`^[${alphabet}]{${idLengths.operation}}$`),

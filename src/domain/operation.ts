@@ -1,6 +1,7 @@
 /** The record of an operation: everything that may be said of it after its call is gone. */
 
 import type { ErrorCode } from './errors.js';
+import type { ExportFormat } from './export-text.js';
 import type { RequestId } from './tag.js';
 import type { Cause, KilledBy, Outcome, ServerState, Verdict, Wait } from './words.js';
 
@@ -80,6 +81,18 @@ export interface AnswerForm {
   responseBytes: number;
 }
 
+/** The file that an export writes. */
+export interface ExportReport {
+  title: string;
+  format: ExportFormat;
+  /** Its name in the folder of exports; null while it is written, and where it was removed. */
+  file: string | null;
+  documents: number;
+  bytes: number;
+  /** Whether it holds all that was asked for; null before its end, and where it was removed. */
+  complete: boolean | null;
+}
+
 export interface OperationRecord {
   operationId: string;
   instance: string;
@@ -87,6 +100,8 @@ export interface OperationRecord {
   principal: string;
   session: string;
   requestId: RequestId;
+  /** Which of this server's connections it was sent by; absent when another process started it, or an older program. */
+  connectionId?: string | undefined;
   tool: string;
   database: string;
   /** null for an operation on the database. */
@@ -116,6 +131,8 @@ export interface OperationRecord {
   more: boolean | null;
   error: OperationError | null;
   writes: WriteReport | null;
+  /** null of all that is no export. */
+  export: ExportReport | null;
   kill: KillReport | null;
   evidence: Evidence[];
   /** What the caller should know about how its arguments were taken. */

@@ -22,12 +22,23 @@ export function secretsOf(uri: string): string[] {
 }
 
 /** Takes secrets out of a text: user information in any connection string, and the secrets that are known. */
-export function createRedactor(uris: readonly string[]): (text: string) => string {
-  const secrets = uris.flatMap(secretsOf).sort((a, b) => b.length - a.length);
-  return (text) => {
+export interface Redactor {
+  (text: string): string;
+  /** Knows the secrets of this connection string from now on. */
+  learn(uri: string): void;
+}
+
+export function createRedactor(uris: readonly string[]): Redactor {
+  let secrets: string[] = [];
+  const learn = (uri: string) => {
+    secrets = [...new Set([...secrets, ...secretsOf(uri)])].sort((a, b) => b.length - a.length);
+  };
+  uris.forEach(learn);
+  const redact = (text: string) => {
     let clean = text;
     for (const secret of secrets) clean = clean.replaceAll(secret, '<secret>');
     // Up to the last @: a password that is not percent-encoded may hold one.
     return clean.replace(/(mongodb(?:\+srv)?:\/\/)[^\s"']*@/gi, '$1<credentials>@');
   };
+  return Object.assign(redact, { learn });
 }

@@ -54,9 +54,11 @@ export const causes = [
   'command_line',
   'deadline',
   'shutdown',
+  'disconnect',
   'connection_lost',
   'answer_complete',
   'sweep',
+  'export_failed',
 ] as const;
 export type Cause = (typeof causes)[number];
 

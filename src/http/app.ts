@@ -6,6 +6,7 @@ import { type Scope, hasScope } from '../domain/scope.js';
 import type { Tool } from '../mcp/tool.js';
 import type { Authenticator, Identity } from './auth.js';
 import { type Exchange, exchangeOf } from './exchange.js';
+import type { Downloads } from './downloads.js';
 import type { Health } from './health.js';
 import { requestIds, scopeNeeded, stops } from './messages.js';
 import type { Modern } from './modern.js';
@@ -21,6 +22,7 @@ export interface AppDeps {
   health: Health;
   sessions: Sessions;
   modern: Modern;
+  downloads: Downloads;
   tools: readonly Tool[];
   log: Log;
 }
@@ -41,7 +43,7 @@ const maxBatch = 100;
 const methods = ['GET', 'POST', 'DELETE'];
 
 export function createApp(deps: AppDeps): App {
-  const { allowed, authenticator, rateLimit, health, sessions, modern, log } = deps;
+  const { allowed, authenticator, rateLimit, health, sessions, modern, downloads, log } = deps;
   const tools = new Map(deps.tools.map((tool) => [tool.name, tool]));
   let refusing = false;
 
@@ -58,7 +60,8 @@ export function createApp(deps: AppDeps): App {
   async function respond(request: Request, pathname: string): Promise<Response> {
     const metadata = authenticator.metadata(request);
     if (metadata !== undefined) return metadata;
-    if (pathname !== mcpPath) return rejection(404, `There is nothing at ${pathname}: MCP is at ${mcpPath}.`);
+    const exported = downloads.match(pathname);
+    if (pathname !== mcpPath && exported === null) return rejection(404, `There is nothing at ${pathname}: MCP is at ${mcpPath}.`);
     if (request.method === 'OPTIONS') return preflight();
     if (!methods.includes(request.method)) return rejection(405, `${request.method} means nothing here.`, { Allow: [...methods, 'OPTIONS'].join(', ') });
     const exchange = exchangeOf(request);
@@ -66,6 +69,7 @@ export function createApp(deps: AppDeps): App {
     // Whoever tries tokens is counted by where it comes from.
     if (identity instanceof Response) return (await rateLimit.count(exchange.remoteAddress)) ?? identity;
     exchange.identity = identity;
+    if (exported !== null) return (await refuse(undefined, identity, exchange, request)) ?? (await downloads.handle(request, exported, identity));
     const text = await request.clone().text();
     let body: unknown;
     try {

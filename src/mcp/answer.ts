@@ -1,11 +1,13 @@
 /** Records and documents as answers: one shape in every tool, within the size that was asked for. */
 
+import { preconfiguredId } from '../core/connections.js';
 import { documentsToJson } from '../domain/ejson-out.js';
 import { LeashError, type ErrorCode, messageOf } from '../domain/errors.js';
 import { mongoshLines } from '../domain/mongosh.js';
 import type { OperationRecord } from '../domain/operation.js';
 import { type Verdict, isFinal } from '../domain/words.js';
 import type { ToolAnswer, ToolLimits } from './tool.js';
+import { resultUri } from './uris.js';
 
 /** How long to wait before asking again about one that runs. */
 const pollAfterMs = 5_000;
@@ -17,6 +19,7 @@ export function operationBody(record: OperationRecord, verdict: Verdict | null =
   return {
     operationId: record.operationId,
     requestId: record.requestId,
+    ...(isOther(record) ? { connectionId: record.connectionId } : {}),
     database: record.database,
     ...(record.collection === null ? {} : { collection: record.collection }),
     wait: record.wait,
@@ -36,11 +39,24 @@ export function operationBody(record: OperationRecord, verdict: Verdict | null =
     // What another process has read, and what a write has written, is not known here.
     ...(record.sentAt === null || record.writes !== null ? {} : { documentsRead: record.documentsRead }),
     ...(record.kill === null ? {} : { kill: record.kill }),
+    ...(record.export === null ? {} : { export: exportOf(record) }),
     ...(record.writes === null ? {} : { writes: record.writes }),
     ...(record.error === null || record.outcome === 'succeeded' ? {} : { error: errorOf(record) }),
     ...(record.notes.length === 0 ? {} : { notes: record.notes }),
     ...(unproven ? { pollAfterMs, mongosh: mongoshLines(record.operationId) } : {}),
   };
+}
+
+/** What its file holds, or has held; nothing of where it is. */
+function exportOf({ operationId, export: report }: OperationRecord): Record<string, unknown> {
+  if (report === null) return {};
+  const { file, ...rest } = report;
+  return { ...rest, ...(file === null ? {} : { resource: resultUri(operationId) }) };
+}
+
+/** Whether it runs by another connection than the one of the start, which goes without saying. */
+export function isOther({ connectionId }: OperationRecord): boolean {
+  return connectionId !== undefined && connectionId !== preconfiguredId;
 }
 
 const codeOfOutcome = { failed: 'operation_failed', timed_out: 'timed_out', killed: 'killed', never_sent: 'killed', lost: 'unreachable', succeeded: 'internal' } as const satisfies Record<string, ErrorCode>;

@@ -6,7 +6,7 @@ import { jsonTextToValue } from '../domain/ejson-in.js';
 import { LeashError } from '../domain/errors.js';
 
 /** Arguments that hold JSON values: text that parses to one is accepted. */
-const jsonArguments: ReadonlySet<string> = new Set(['pipeline', 'let', 'collation']);
+const jsonArguments: ReadonlySet<string> = new Set(['pipeline', 'let', 'collation', 'filter', 'projection', 'sort', 'query', 'method', 'exportTarget']);
 
 /** Unknown arguments that an error names. */
 const maxNamed = 5;
@@ -50,9 +50,14 @@ function convert(schema: z.ZodObject, name: string, value: unknown, notes: strin
   return value;
 }
 
+/** The stock server wants an array of one here, only because some clients cannot send a choice: the one without it is as good. */
+const arraysOfOne: ReadonlySet<string> = new Set(['method', 'exportTarget']);
+
 /** One stage without its array can mean only one thing. */
 function wrapStage(name: string, value: unknown, notes: string[]): unknown {
-  if (name !== 'pipeline' || typeof value !== 'object' || value === null || Array.isArray(value)) return value;
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
+  if (arraysOfOne.has(name)) return [value];
+  if (name !== 'pipeline') return value;
   notes.push('pipeline came as one stage and was read as a pipeline of that stage.');
   return [value];
 }

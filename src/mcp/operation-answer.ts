@@ -1,7 +1,10 @@
 /** The answer of a call that runs an operation: the same at its end, from `tasks/get`, and from `tasks/result`. */
 
+import type { Exports } from '../core/exports.js';
+import type { RunAnswer } from '../core/request.js';
 import type { AnswerForm, OperationRecord } from '../domain/operation.js';
 import { operationBody, withDocuments } from './answer.js';
+import { exportAnswer } from './export-answer.js';
 import { nextForEnded, nextForOpen } from './next.js';
 import type { ToolAnswer, ToolLimits } from './tool.js';
 
@@ -10,10 +13,11 @@ export function openAnswer(record: OperationRecord): ToolAnswer {
   return { isError: record.error !== null, body: { ...operationBody(record), next: nextForOpen(record) } };
 }
 
-/** For one that has ended. `documents` is null when they are not kept any more. */
-export function endedAnswer(record: OperationRecord, documents: readonly Uint8Array[] | null, form: AnswerForm, limits: ToolLimits): ToolAnswer {
+/** For one that has ended. `documents` is null when they are not kept any more; those of an export are in its file, which is told by `placeOf`. */
+export function endedAnswer(record: OperationRecord, documents: readonly Uint8Array[] | null, form: AnswerForm, limits: ToolLimits, placeOf: Exports['placeOf'] = () => ({})): ToolAnswer {
   const body = operationBody(record, record.kill?.verdict ?? null);
   if (record.outcome !== 'succeeded') return { isError: true, body: { ...body, next: nextForEnded(record, limits) } };
+  if (record.export !== null) return exportAnswer(record, record.export, limits, placeOf);
   const part = { documents: documents ?? [], more: record.more, offset: 0, canonical: form.canonical, responseBytesLimit: form.responseBytes };
   return {
     isError: false,
@@ -25,4 +29,10 @@ export function endedAnswer(record: OperationRecord, documents: readonly Uint8Ar
       return record.more === true ? 'There are more documents: raise limit, or narrow the pipeline.' : 'Nothing: these are all.';
     }),
   };
+}
+
+/** For one that did not succeed, or has not ended; null for one that succeeded. */
+export function failureAnswer({ kind, record }: RunAnswer, limits: ToolLimits): ToolAnswer | null {
+  if (kind !== 'ended') return openAnswer(record);
+  return record.outcome === 'succeeded' ? null : endedAnswer(record, null, { canonical: false, responseBytes: limits.responseBytes }, limits);
 }

@@ -4,18 +4,12 @@ import type { Implementation, Server, ServerContext } from '@modelcontextprotoco
 import { z } from 'zod';
 import type { Log } from '../core/ports.js';
 import { createToolCalls } from './calls.js';
+import { type ResourceDeps, registerResources } from './resources.js';
 import { registerTasks } from './tasks/handlers.js';
 import { ServerWithTasks } from './tasks/server-with-tasks.js';
 import { tasksExtension } from './tasks/shapes.js';
 import type { TaskSource } from './tasks/source.js';
 import type { Tool, ToolCaller, ToolDeps } from './tool.js';
-import { killTool } from './tools/kill.js';
-import { operationsTool } from './tools/operations.js';
-import { resultTool } from './tools/result.js';
-import { runTool } from './tools/run.js';
-import { statusTool } from './tools/status.js';
-
-export const productTools: readonly Tool[] = [runTool, statusTool, killTool, operationsTool, resultTool];
 
 const instructions =
   'MongoDB with every operation on a leash: each has an id, a time limit and a verified kill. ' +
@@ -31,7 +25,7 @@ export type CallerOf = (context: ServerContext) => Pick<ToolCaller, 'principal' 
   handedOver?: (operationId: string, isTask: boolean) => void;
 };
 
-export interface McpServerDeps extends ToolDeps {
+export interface McpServerDeps extends ToolDeps, ResourceDeps {
   info: Implementation;
   log: Log;
   redact(text: string): string;
@@ -46,11 +40,12 @@ export type Era = 'legacy' | 'modern';
 /** One server for one connection, session or request. All of them share the engine in `deps.leash`. */
 export function createMcpServer(deps: McpServerDeps, era: Era): Server {
   const tasks = era === 'modern' ? { extensions: { [tasksExtension]: {} } } : { tasks: { list: {}, cancel: {}, requests: { tools: { call: {} } } } };
-  const server = new ServerWithTasks(deps.info, { capabilities: { tools: {}, ...tasks }, instructions });
+  const server = new ServerWithTasks(deps.info, { capabilities: { tools: {}, resources: {}, ...tasks }, instructions });
   const calls = createToolCalls(deps, era);
 
   server.setRequestHandler('tools/list', () => ({ tools: listOf(deps.tools, era) }));
   server.setRequestHandler('tools/call', (request, context) => calls.call(request.params, context));
+  registerResources(server, deps, calls.callerFor);
   registerTasks(server, deps, era, calls.callerFor);
   server.onerror = (error) => {
     deps.log.warn({ error: deps.redact(error.message) }, 'protocol error');
@@ -84,13 +79,14 @@ function listedTool(tool: Tool, era: Era) {
 
 function schemaOf(schema: z.ZodObject, io: 'input' | 'output') {
   const { $schema: _dialect, ...json } = z.toJSONSchema(schema, { io, unrepresentable: 'any' });
-  return splitTypes(json) as { type: 'object' };
+  return plainSchema(json) as { type: 'object' };
 }
 
-/** Some clients refuse a list of types, which says the same as `anyOf`. */
-function splitTypes(json: unknown): unknown {
-  if (Array.isArray(json)) return json.map(splitTypes);
+/** Some clients refuse a list of types, which says the same as `anyOf`; the largest number that JSON holds exactly is no limit worth its bytes. */
+function plainSchema(json: unknown): unknown {
+  if (Array.isArray(json)) return json.map(plainSchema);
   if (typeof json !== 'object' || json === null) return json;
-  const entries = Object.entries(json).map(([key, value]) => (key === 'type' && Array.isArray(value) ? ['anyOf', value.map((type) => ({ type: type as string }))] : [key, splitTypes(value)]));
+  const said = Object.entries(json).filter(([key, value]) => key !== 'maximum' || value !== Number.MAX_SAFE_INTEGER);
+  const entries = said.map(([key, value]) => (key === 'type' && Array.isArray(value) ? ['anyOf', value.map((type) => ({ type: type as string }))] : [key, plainSchema(value)]));
   return Object.fromEntries(entries) as unknown;
 }

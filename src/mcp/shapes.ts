@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { outcomes, serverStates, verdicts, waits } from '../domain/words.js';
 
 export const idArgument = z.string().min(1, 'must not be empty').optional().describe('Operation id (= task id)');
+export const connectionIdArgument = z.string().min(1, 'must not be empty').optional();
 export const requestIdArgument = z.union([z.string(), z.number()]).optional().describe('Or: JSON-RPC request id of a call in this session');
 export const millisecondsArgument = z.number().int('must be a whole number of milliseconds').min(0, 'must be at least 0').max(600_000, 'must be at most 600000').optional();
 export const canonicalArgument = z.boolean().optional().describe('Documents as canonical EJSON');

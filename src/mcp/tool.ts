@@ -2,6 +2,8 @@
 
 import type { CallToolResult, InputRequiredSpec } from '@modelcontextprotocol/server';
 import type { z } from 'zod';
+import type { Connections } from '../core/connections.js';
+import type { Exports } from '../core/exports.js';
 import type { Leash } from '../core/leash.js';
 import type { Caller } from '../core/run.js';
 import type { PolicySettings } from '../domain/policy/pipeline-policy.js';
@@ -19,15 +21,24 @@ export interface ToolLimits {
   responseBytes: number;
   maxResponseBytes: number;
   resultBytes: number;
+  /** Of the file of one export. */
+  exportBytes: number;
   maxRetentionMs: number;
+  deadlineGraceMs: number;
   denyDiskUse: boolean;
+  /** Refuse what would scan a whole collection. */
+  indexCheck: boolean;
   readPreference: 'primary' | 'primaryPreferred' | 'secondary' | 'secondaryPreferred' | 'nearest' | undefined;
 }
 
 export interface ToolDeps {
   leash: Leash;
+  connections: Connections;
   limits: ToolLimits;
   policy: PolicySettings;
+  exports: Exports;
+  /** Takes secrets of connection strings out of a text. */
+  redact(text: string): string;
 }
 
 /** An answer: what stands in `structuredContent` and, as the same JSON, in the text. */

@@ -5,16 +5,16 @@ import { LeashError } from '../domain/errors.js';
 
 /**
  * Parses and checks a connection string.
- * @param option which of the two it is: the path of the error
+ * @param path what gave it: the path of the error
  * @throws LeashError bad_argument that says what is wrong, without the string
  */
-export function parseConnectionString(uri: string, option: 'uri' | 'controlUri' = 'uri'): ConnectionString {
+export function parseConnectionString(uri: string, path = 'uri'): ConnectionString {
   try {
     if (hasAtAfterHosts(uri)) throw new Error('an @ after the hosts');
     return new ConnectionString(uri);
   } catch {
     throw new LeashError('bad_argument', reasonFor(uri), {
-      path: option,
+      path,
       next: 'It looks like mongodb://user:password@host:27017/?authSource=admin or mongodb+srv://…',
     });
   }
@@ -37,3 +37,14 @@ function reasonFor(uri: string): string {
   }
   return 'The connection string cannot be read.';
 }
+
+/** What may be told of a deployment to whoever lists connections: neither its hosts nor its users. */
+export function describeConnection({ hosts, isSRV, username, searchParams }: ConnectionString): string {
+  const names = hosts.map((host) => host.replace(/:\d+$/, '').toLowerCase());
+  const hostType = names.some((name) => name.endsWith('.mongodb.net')) ? 'atlas' : !isSRV && names.every((name) => /^(localhost|127\.[\d.]+|\[::1\])$/.test(name)) ? 'local' : 'unknown';
+  const mechanism = searchParams.get('authMechanism');
+  const auth = mechanism === null ? (username === '' ? 'none' : 'scram') : (authKinds[mechanism.toUpperCase()] ?? mechanism.toLowerCase());
+  return `MongoDB connection (host type: ${hostType}, auth: ${auth})`;
+}
+
+const authKinds: Readonly<Record<string, string>> = { 'MONGODB-X509': 'x.509', PLAIN: 'ldap', GSSAPI: 'kerberos', 'MONGODB-AWS': 'aws', 'MONGODB-OIDC': 'oidc', 'SCRAM-SHA-1': 'scram', 'SCRAM-SHA-256': 'scram' };

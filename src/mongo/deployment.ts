@@ -10,7 +10,7 @@ import { createControl } from './control.js';
 import { describeCollection } from './describe.js';
 import { toLeashError } from './errors.js';
 import { countConnections, examineNode } from './examine.js';
-import { listenForSent, startAggregate } from './execute.js';
+import { listenForSent, startExecution } from './execute.js';
 import { type NodeControl, createNodeControl } from './node-control.js';
 
 export type DeploymentSettings = ClientSettings;
@@ -161,7 +161,7 @@ export function createDeployment(settings: DeploymentSettings, clock: Clock, log
     survey: (node) => bounded<Survey>(node, (at) => at.survey(), silentLook(node)),
     kill: (node, sighting, origin) => bounded(node, (at) => at.kill(sighting, origin), silentKill),
     killSessions: (node, sessions) => bounded(node, (at) => at.killSessions(sessions), silentKill),
-    aggregate: (request, events) => startAggregate(data, listeners, request, events),
+    execute: (request, events) => startExecution(data, listeners, request, events),
     async collectionInfo(ns) {
       try {
         const info = await within(boundMs, describeCollection(data, ns));

@@ -1,12 +1,10 @@
-/** Sends one tagged aggregation and reads it in bounded steps; its reply is evidence, so a call that was sent is never cut. */
+/** Sends one tagged operation and reads it in bounded steps; its reply is evidence, so a call that was sent is never cut. */
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { type AggregateOptions, type AggregationCursor, type Document, type MongoClient, MongoServerError } from 'mongodb';
-import type { AggregateRequest, Execution, ExecutionEnd, ExecutionEvents } from '../core/ports.js';
+import { type MongoClient, MongoServerError } from 'mongodb';
+import type { ExecuteRequest, Execution, ExecutionEnd, ExecutionEvents } from '../core/ports.js';
 import { toLeashError } from './errors.js';
-
-/** Documents in one batch: a default batch of small documents blocked the event loop for over a second, this one for some 20 ms. */
-const maxBatchSize = 1_000;
+import { type RawCursor, hasOwnLimit, openCursor } from './open-cursor.js';
 
 /** Some errors repeat the stored value that they are about, whole: an answer and a record keep the beginning. */
 const maxMessageChars = 2_000;
@@ -33,10 +31,11 @@ export function listenForSent(client: MongoClient): SentListeners {
   };
 }
 
-export function startAggregate(client: MongoClient, listeners: SentListeners, request: AggregateRequest, events: ExecutionEvents): Execution {
+export function startExecution(client: MongoClient, listeners: SentListeners, request: ExecuteRequest, events: ExecutionEvents): Execution {
   const session = client.startSession({ causalConsistency: false });
   const wire = new AbortController();
   const documents: Uint8Array[] = [];
+  let count = 0;
   let sent = false;
   /** Whether a command of it is on the wire: only then is an error of the server its reply, and not one of a new connection. */
   let unanswered = false;
@@ -58,29 +57,43 @@ export function startAggregate(client: MongoClient, listeners: SentListeners, re
     for (;;) {
       if (latched) return sent ? { kind: 'latched' } : { kind: 'not_sent', error: new Error('stopped before it was sent') };
       if (!(await hasNext(cursor))) return { kind: 'complete', more: false };
-      for (const document of cursor.readBufferedDocuments() as unknown as Uint8Array[]) {
-        if (documents.length >= request.limit) return hasOwnLimit(request) ? await finish(cursor) : isExhausted(cursor) ? { kind: 'complete', more: true } : { kind: 'cut' };
-        if (documents.length > 0 && bytes + document.byteLength > request.maxResultBytes) return isExhausted(cursor) ? { kind: 'complete', more: true } : { kind: 'cut' };
+      const taken: Uint8Array[] = [];
+      let full = false;
+      for (const document of cursor.takeBuffered()) {
+        full = count + taken.length >= request.limit || (count + taken.length > 0 && bytes + document.byteLength > request.maxResultBytes);
+        if (full) break;
         bytes += document.byteLength;
-        // A copy: the document is a window on the whole reply, which would stay in memory with it.
-        documents.push(new Uint8Array(document));
+        taken.push(document);
       }
-      if (isExhausted(cursor)) return { kind: 'complete', more: false };
+      const kept = await keep(taken).catch((error: unknown) => { throw new NotTaken(error, !cursor.isExhausted()); });
+      if (kept < taken.length) return cursor.isExhausted() ? { kind: 'complete', more: true } : { kind: 'cut' };
+      if (full) return hasOwnLimit(request) && count >= request.limit ? await finish(cursor) : cursor.isExhausted() ? { kind: 'complete', more: true } : { kind: 'cut' };
+      if (cursor.isExhausted()) return { kind: 'complete', more: false };
       await nextTurn();
     }
   }
 
-  /** The pipeline ends with a `$limit` of one more than asked for: one further getMore at most finds the cursor's end. */
-  async function finish(cursor: AggregationCursor): Promise<ExecutionEnd> {
-    while (!isExhausted(cursor)) {
+  /** @returns how many were kept */
+  async function keep(taken: readonly Uint8Array[]): Promise<number> {
+    // A copy: the document is a window on the whole reply, which would stay in memory with it.
+    if (events.documents === undefined) for (const document of taken) documents.push(new Uint8Array(document));
+    // Whoever takes them may hang, as a disk does: a call that is given up does not wait for that.
+    const kept = events.documents === undefined ? taken.length : await untilAborted(events.documents(taken), wire.signal);
+    count += kept;
+    return kept;
+  }
+
+  /** The command stops at one more than asked for: one further getMore at most finds the cursor's end. */
+  async function finish(cursor: RawCursor): Promise<ExecutionEnd> {
+    while (!cursor.isExhausted()) {
       if (latched) return { kind: 'latched' };
       if (!(await hasNext(cursor))) break;
-      cursor.readBufferedDocuments();
+      cursor.takeBuffered();
     }
     return { kind: 'complete', more: true };
   }
 
-  async function hasNext(cursor: AggregationCursor): Promise<boolean> {
+  async function hasNext(cursor: RawCursor): Promise<boolean> {
     const found = await cursor.hasNext();
     unanswered = false;
     return found;
@@ -89,8 +102,9 @@ export function startAggregate(client: MongoClient, listeners: SentListeners, re
   const ended = read()
     .catch((error: unknown): ExecutionEnd => {
       if (dropped) return { kind: 'given_up' };
+      if (error instanceof NotTaken) return { kind: 'not_taken', error: error.cause, open: error.open };
       if (error instanceof MongoServerError && unanswered) {
-        return { kind: 'server_error', code: Number(error.code ?? 0), codeName: error.codeName ?? '', message: cutMessage(error.message) };
+        return { kind: 'server_error', code: Number(error.code ?? 0), codeName: error.codeName ?? '', message: cutMessage(withoutCommand(error.message)) };
       }
       return sent ? { kind: 'no_reply', error } : { kind: 'not_sent', error: toLeashError(error) };
     })
@@ -98,7 +112,7 @@ export function startAggregate(client: MongoClient, listeners: SentListeners, re
       over = true;
       stopListening();
       // With a cursor left open, or a reply still to come, the session stays the operation's until it is dropped.
-      if (end.kind === 'complete' || end.kind === 'server_error' || end.kind === 'not_sent') releaseSession();
+      if (end.kind === 'complete' || (end.kind === 'not_taken' && !end.open) || end.kind === 'server_error' || end.kind === 'not_sent') releaseSession();
       return end;
     });
 
@@ -111,6 +125,7 @@ export function startAggregate(client: MongoClient, listeners: SentListeners, re
   return {
     ended,
     documents,
+    read: () => count,
     abortUnsent() {
       if (!sent) wire.abort(new Error('stopped before it was sent'));
     },
@@ -133,42 +148,37 @@ export function startAggregate(client: MongoClient, listeners: SentListeners, re
   };
 }
 
-/** The server takes so many stages at most. */
-const maxStages = 1_000;
+/** Whoever takes the documents failed, not the database. */
+class NotTaken extends Error {
+  readonly open: boolean;
 
-/** Whether our `$limit` ends the pipeline: not that of a write, nor one that has no room for a further stage. */
-function hasOwnLimit({ writes, pipeline }: AggregateRequest): boolean {
-  return !writes && pipeline.length < maxStages;
+  constructor(cause: unknown, open: boolean) {
+    super('its documents could not be taken', { cause });
+    this.open = open;
+  }
 }
 
-function openCursor(client: MongoClient, request: AggregateRequest, base: AggregateOptions & { signal: AbortSignal }): AggregationCursor {
-  const { on, limit } = request;
-  const options: AggregateOptions & { signal: AbortSignal } = {
-    ...base,
-    raw: true,
-    comment: request.comment,
-    maxTimeMS: request.maxTimeMS,
-    // One more than there can be, so that the first reply says that it is complete and leaves no cursor.
-    batchSize: Math.min(limit + 2, maxBatchSize),
-    ...(request.readPreference === undefined ? {} : { readPreference: request.readPreference }),
-    ...(request.hint === undefined ? {} : { hint: request.hint as Document }),
-    ...(request.collation === undefined ? {} : { collation: request.collation as Document & { locale: string } }),
-    ...(request.let === undefined ? {} : { let: request.let as Document }),
-    ...(request.allowDiskUse === undefined ? {} : { allowDiskUse: request.allowDiskUse }),
-  };
-  const pipeline = hasOwnLimit(request) ? [...(request.pipeline as Document[]), { $limit: limit + 1 }] : (request.pipeline as Document[]);
-  const db = client.db(on.db);
-  const cursor = on.coll === null ? db.aggregate(pipeline, options) : db.collection(on.coll).aggregate(pipeline, options);
-  // The driver gives the signal to the first command alone: a getMore on a connection that went silent could never be given up.
-  Object.assign((cursor as unknown as { cursorOptions: object }).cursorOptions, { signal: base.signal });
-  return cursor;
-}
-
-function isExhausted(cursor: AggregationCursor): boolean {
-  return cursor.bufferedCount() === 0 && (cursor.id === undefined || cursor.id.isZero());
+/** @throws the signal's reason as soon as it aborts */
+async function untilAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  signal.throwIfAborted();
+  let onAbort = () => {};
+  const aborted = new Promise<never>((_resolve, reject) => {
+    onAbort = () => { reject(signal.reason as Error); };
+    signal.addEventListener('abort', onAbort, { once: true });
+  });
+  try {
+    return await Promise.race([promise, aborted]);
+  } finally {
+    signal.removeEventListener('abort', onAbort);
+  }
 }
 
 function cutMessage(message: string): string {
   if (message.length <= maxMessageChars) return message;
   return `${message.slice(0, maxMessageChars).toWellFormed()}… (cut; the message has ${message.length} characters)`;
+}
+
+/** A refusal repeats the whole command, with its session and the signature of the cluster's time: the command's name says enough. */
+function withoutCommand(message: string): string {
+  return message.replace(/( to execute command) \{ (\w+): .*$/s, '$1 $2');
 }

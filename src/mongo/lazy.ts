@@ -1,6 +1,6 @@
 /** Loads the driver when it is first needed: a server that only lists its tools starts without it. */
 
-import type { Clock, Deployment, Log } from '../core/ports.js';
+import type { Clock, Deployment, ExaminedDeployment, Log } from '../core/ports.js';
 import { LeashError, messageOf } from '../domain/errors.js';
 import type { DeploymentSettings } from './deployment.js';
 
@@ -10,10 +10,10 @@ export interface LazyDeployment extends Deployment {
 }
 
 export function lazyDeployment(settings: DeploymentSettings, clock: Clock, log: Log): LazyDeployment {
-  let loading: Promise<Deployment> | null = null;
-  let loaded: Deployment | null = null;
+  let loading: Promise<ExaminedDeployment> | null = null;
+  let loaded: ExaminedDeployment | null = null;
 
-  function load(): Promise<Deployment> {
+  function load(): Promise<ExaminedDeployment> {
     loading ??= import('./deployment.js').then(({ createDeployment }) => {
       try {
         loaded = createDeployment(settings, clock, log);
@@ -42,8 +42,9 @@ export function lazyDeployment(settings: DeploymentSettings, clock: Clock, log: 
     survey: (node) => ready().survey(node),
     kill: (node, sighting, origin) => ready().kill(node, sighting, origin),
     killSessions: (node, sessions) => ready().killSessions(node, sessions),
-    aggregate: (request, events) => ready().aggregate(request, events),
+    execute: (request, events) => ready().execute(request, events),
     collectionInfo: (ns) => ready().collectionInfo(ns),
+    examine: async (node, credentials) => await (await load()).examine(node, credentials),
     close: async () => { await loaded?.close(); },
   };
 }

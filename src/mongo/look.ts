@@ -67,9 +67,9 @@ const lastStageIs = (...names: string[]): Document => ({ $or: names.map((name) =
 const readingPipeline: Document = {
   $cond: [{ $and: [{ $isArray: '$command.pipeline' }, { $eq: [{ $type: lastStage }, 'object'] }] }, { $not: lastStageIs('$out', '$merge') }, false],
 };
-/** Commands that cannot write; a command that the server shows cut is none of them. */
+/** Commands that cannot write, an explain of a write among them; a command that the server shows cut is none of them. */
 const onlyReads: Document = {
-  $or: [{ $in: ['$op', ['query', 'getmore']] }, { $eq: ['$type', 'idleCursor'] }, hasField('$command.count'), hasField('$command.distinct'), { $and: [hasField('$command.aggregate'), readingPipeline] }],
+  $or: [{ $in: ['$op', ['query', 'getmore']] }, { $eq: ['$type', 'idleCursor'] }, hasField('$command.count'), hasField('$command.distinct'), hasField('$command.explain'), { $and: [hasField('$command.aggregate'), readingPipeline] }],
 };
 
 /** The rows of a look as hits; a row that can be told apart by neither opid nor cursor is none. */

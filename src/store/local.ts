@@ -31,7 +31,7 @@ const maxDbs = 8;
 
 /** What was not said yet when the record was put by an older program. */
 type Kept = Omit<OperationRecord, keyof typeof unsaid> & Partial<OperationRecord>;
-const unsaid = { answerAs: null, keepMs: null, task: false };
+const unsaid = { answerAs: null, keepMs: null, task: false, export: null };
 
 interface KeptInstance {
   record: InstanceRecord;

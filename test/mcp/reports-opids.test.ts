@@ -2,6 +2,7 @@
 import { EventEmitter } from 'node:events';
 import { type Document, type MongoClient, Long, ObjectId } from 'mongodb';
 import { describe, expect, it } from 'vitest';
+import { createAdmission } from '../../src/core/admission.js';
 import { systemClock } from '../../src/core/clock.js';
 import { createLeash } from '../../src/core/leash.js';
 import type { Deployment, Log } from '../../src/core/ports.js';
@@ -41,7 +42,7 @@ function leashOn(client: MongoClient) {
   const node = 'mongos:27017';
   const control = createControl(client, node, clock);
   const unused = () => { throw new Error('not used here'); };
-  const deployment: Deployment = { ready: async () => undefined, nodes: () => [node], look: () => control.look(), survey: unused, hiddenMembers: unused, setName: () => null, kill: (_node, sighting) => control.kill(sighting), killSessions: unused, aggregate: unused, collectionInfo: unused, close: async () => undefined };
+  const deployment: Deployment = { ready: async () => undefined, nodes: () => [node], look: () => control.look(), survey: unused, hiddenMembers: unused, setName: () => null, kill: (_node, sighting) => control.kill(sighting), killSessions: unused, execute: unused, collectionInfo: unused, close: async () => undefined };
   const log: Log = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };
   return createLeash({
     deployment,
@@ -50,7 +51,8 @@ function leashOn(client: MongoClient) {
     log,
     instance: '1'.repeat(10),
     newOperationId: unused,
-    limits: { maxOperations: 1, maxQueued: 0, deadlineGraceMs: 0, keepMs: 3_600_000 },
+    admission: createAdmission({ maxOperations: 1, maxQueued: 0 }),
+    limits: { deadlineGraceMs: 0, keepMs: 3_600_000 },
     checkPolicy: async () => undefined,
     self: { instance: '1'.repeat(10), startedAt: clock.iso(), hostname: 'here', machineId: null, pid: process.pid, bootId: null, pidNamespace: null, processStart: null },
     livenessOf: async () => 'unknown',

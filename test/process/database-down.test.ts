@@ -39,7 +39,7 @@ it('a database that is down does not stop the start; calls say so in bounded tim
   await down();
   server = await startServer({ uri });
   const { call, client } = server;
-  expect((await client.listTools()).tools).toHaveLength(5);
+  expect((await client.listTools()).tools.length).toBeGreaterThan(5);
   const since = performance.now();
   const answers = await Promise.all([call('run', count), call('operations'), call('status', { id: '0'.repeat(26) }), call('kill', { id: '0'.repeat(26) })]);
   expect(performance.now() - since).toBeLessThan(15_000);

@@ -9,6 +9,7 @@ import { programPath } from '../support/server.js';
 const badValues: Record<OptionName, string[]> = {
   uri: ['nonsense', 'mongodb://'],
   controlUri: ['nonsense', 'mongodb://'],
+  connections: [''],
   demo: ['maybe'],
   maxTimeMS: ['soon', '0', '-1', '1.5', '2147483648'],
   maxTimeMSCeiling: ['soon', '0', '2147483648'],
@@ -23,6 +24,8 @@ const badValues: Record<OptionName, string[]> = {
   maxResponseBytes: ['1MB', '16777217'],
   resultBytes: ['1MB', '0'],
   storeBytes: ['1GB', '0'],
+  exportBytes: ['1GB', '1023'],
+  exportStoreBytes: ['4GB', '0'],
   store: ['disk', 'Local'],
   stateFolder: [''],
   keepResults: ['maybe'],
@@ -36,6 +39,9 @@ const badValues: Record<OptionName, string[]> = {
   allowJs: ['maybe'],
   allowInternal: ['maybe'],
   allowStage: ['match', '$'],
+  indexCheck: ['maybe', 'yes'],
+  tools: ['some', 'Core'],
+  disabledTools: ['no-such-tool'],
   http: ['maybe'],
   host: ['http://127.0.0.1', '127.0.0.1:3777', 'a b', '*'],
   port: ['http', '-1', '65536', '3777.5'],
@@ -60,7 +66,7 @@ const badValues: Record<OptionName, string[]> = {
 };
 const options = Object.entries(badValues) as [OptionName, string[]][];
 /** Read when the table has nothing against them: what is wrong with these shows later, at the start, or only when they are empty. */
-const readLater = ['uri', 'controlUri', 'stateFolder', 'tokens', 'tokensFile', 'jwtAudience', 'tlsCert', 'tlsKey'];
+const readLater = ['uri', 'controlUri', 'connections', 'disabledTools', 'stateFolder', 'tokens', 'tokensFile', 'jwtAudience', 'tlsCert', 'tlsKey'];
 
 function start(args: string[], env: Record<string, string> = {}): { code: number | null; stdout: string; stderr: string } {
   const clean = Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^(MONGO_LEASH|MDB_MCP)_/.test(name)));

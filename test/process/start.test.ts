@@ -5,11 +5,12 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { loadConfig } from '../../src/config/load.js';
 import { optionRows } from '../../src/config/options.js';
 import { stderrLines } from '../support/busy-server.js';
+import { productTools } from '../../src/mcp/tools/all.js';
 import { type TestMongo, startMongo } from '../support/mongo.js';
 import { programPath, startServer } from '../support/server.js';
 
 const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as { version: string };
-const toolNames = ['run', 'status', 'kill', 'operations', 'result'];
+const toolNames = productTools.map(({ name }) => name);
 
 let mongo: TestMongo;
 beforeAll(async () => {

@@ -3,6 +3,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Binary } from 'bson';
 import { ConnectionString } from 'mongodb-connection-string-url';
+import { createAdmission } from '../../src/core/admission.js';
 import { systemClock } from '../../src/core/clock.js';
 import { type Inspection, type Leash, type OperationsList, createLeash } from '../../src/core/leash.js';
 import type { Deployment, ExecutionEnd, ReadPreference } from '../../src/core/ports.js';
@@ -91,7 +92,8 @@ export async function startEngine(uri: string, { maxOperations = 10, connections
     livenessOf: async () => 'unknown',
     sweepMode: 'off',
     newOperationId: () => (minted = newId(idLengths.operation)),
-    limits: { maxOperations, maxQueued: 100, deadlineGraceMs, keepMs: 3_600_000 },
+    admission: createAdmission({ maxOperations, maxQueued: 100 }),
+    limits: { deadlineGraceMs, keepMs: 3_600_000 },
     checkPolicy: async () => undefined,
   });
   const asCaller = (signal: AbortSignal): Caller => ({ principal, session, requestId: (requests += 1), signal });
@@ -125,7 +127,7 @@ function requestOf({ pipeline, database = 'app', collection = 'things', maxTimeM
     on,
     namespaces: [],
     writes,
-    aggregate: { on, pipeline, maxTimeMS, limit, maxResultBytes, writes: writes !== null, readPreference },
+    execute: { command: { kind: 'aggregate', on, pipeline, writes: writes !== null }, maxTimeMS, limit, maxResultBytes, readPreference },
     ownComment: '',
     waitMs,
     asTask: 'never',
@@ -145,10 +147,10 @@ function spied(deployment: Deployment, calls: Map<string, Call>, firstKillAt: Ma
   const key = (node: string, sighting: { opid?: unknown; cursorId?: unknown; kind: string }) => `${node} ${sighting.kind} ${String(sighting.kind === 'operation' ? sighting.opid : sighting.cursorId)}`;
   return {
     ...deployment,
-    aggregate(request, events) {
+    execute(request, events) {
       const call: Call = { sentAt: null, end: null, endedAt: null, session: null, documents: [] };
       calls.set(idOf(request.comment), call);
-      const execution = deployment.aggregate(request, {
+      const execution = deployment.execute(request, {
         sent(node) {
           call.sentAt ??= performance.now();
           const lsid = execution.session as { id: Binary } | null;

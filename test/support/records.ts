@@ -42,6 +42,7 @@ export function aRecord(changes: Partial<OperationRecord> = {}): OperationRecord
     more: null,
     error: null,
     writes: null,
+    export: null,
     kill: null,
     evidence: [],
     notes: [],

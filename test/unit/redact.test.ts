@@ -18,6 +18,11 @@ describe('a redactor', () => {
   it('takes user information out of connection strings that it does not know', () => {
     expect(createRedactor([])('see mongodb://a:b@c/ and mongodb+srv://d:e@f/')).toBe('see mongodb://<credentials>@c/ and mongodb+srv://<credentials>@f/');
   });
+  it('knows the secrets that it learns later, and keeps those of before', () => {
+    const redact = createRedactor(['mongodb://user:first-secret@host']);
+    redact.learn('mongodb://user:sec%40nd@host');
+    expect(redact('first-secret, sec%40nd, sec@nd')).toBe('<secret>, <secret>, <secret>');
+  });
   it('leaves everything else as it is', () => {
     expect(createRedactor(['mongodb://user:s3cr3t@host'])('user at host: no answer')).toBe('user at host: no answer');
   });

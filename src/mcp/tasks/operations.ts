@@ -1,6 +1,7 @@
 /** Operations as native tasks: the task id is the operation id, and what a task is said to do is what the database says. */
 
 import { setTimeout as delay } from 'node:timers/promises';
+import type { Exports } from '../../core/exports.js';
 import type { Inspection, Leash } from '../../core/leash.js';
 import type { Caller } from '../../core/run.js';
 import { LeashError } from '../../domain/errors.js';
@@ -24,8 +25,8 @@ const maxShownChars = idLengths.operation;
 /** JSON-RPC's code for a failure of the server itself. */
 const internalErrorCode = -32_603;
 
-export function createOperationTasks(leash: Leash, limits: ToolLimits, now: () => number = Date.now): TaskSource {
-  const view = ({ record, documents }: Pick<Inspection, 'record' | 'documents'>) => taskView(record, documents, limits, now());
+export function createOperationTasks(leash: Leash, limits: ToolLimits, { placeOf }: Pick<Exports, 'placeOf'>, now: () => number = Date.now): TaskSource {
+  const view = ({ record, documents }: Pick<Inspection, 'record' | 'documents'>) => taskView(record, documents, limits, now(), placeOf);
   const ask = async (taskId: string, caller: Caller, forMs: number) => view(await leash.status({ operationId: operationId(taskId) }, caller, forMs));
 
   return {
@@ -47,7 +48,7 @@ export function createOperationTasks(leash: Leash, limits: ToolLimits, now: () =
     async list(caller) {
       const { running, unseen, ended } = await leash.operations({ ...caller, admin: false });
       const tasks = [...running, ...unseen, ...ended].filter((record) => record.task);
-      return tasks.sort((a, b) => b.createdAt.localeCompare(a.createdAt)).map((record) => taskView(record, null, limits, now()));
+      return tasks.sort((a, b) => b.createdAt.localeCompare(a.createdAt)).map((record) => taskView(record, null, limits, now(), placeOf));
     },
   };
 }
@@ -58,7 +59,7 @@ function operationId(taskId: string): string {
 }
 
 /** @param now milliseconds since 1970 */
-export function taskView(record: OperationRecord, documents: readonly Uint8Array[] | null, limits: ToolLimits, now: number): TaskView {
+export function taskView(record: OperationRecord, documents: readonly Uint8Array[] | null, limits: ToolLimits, now: number, placeOf?: Exports['placeOf']): TaskView {
   const base = {
     taskId: record.operationId,
     createdAt: record.createdAt,
@@ -70,7 +71,7 @@ export function taskView(record: OperationRecord, documents: readonly Uint8Array
   if (record.outcome === null) return isGivenUp(record, now) ? { ...base, state: 'ended', answer: givenUpAnswer(record) } : { ...base, state: 'working' };
   // A bug of this server, and nothing was sent: that is no answer of the tool.
   if (record.outcome === 'never_sent' && record.error?.kind === 'internal') return { ...base, state: 'ended', error: { code: internalErrorCode, message: record.error.message } };
-  const answer = endedAnswer(record, documents, record.answerAs ?? { canonical: false, responseBytes: limits.responseBytes }, limits);
+  const answer = endedAnswer(record, documents, record.answerAs ?? { canonical: false, responseBytes: limits.responseBytes }, limits, placeOf);
   return { ...base, state: isCancelled(record) ? 'cancelled' : 'ended', answer };
 }
 

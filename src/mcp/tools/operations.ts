@@ -2,7 +2,7 @@
 
 import { z } from 'zod';
 import type { OperationRecord } from '../../domain/operation.js';
-import { answerShape } from '../shapes.js';
+import { isOther } from '../answer.js';
 import { defineTool } from '../tool.js';
 
 /** Operations shown, so that the answer keeps its size; of the ended ones the newest come first. */
@@ -14,18 +14,18 @@ export const operationsTool = defineTool({
   title: 'List operations',
   description: 'Lists your operations that run in the database now, also those that an earlier server process left there, and those that ended lately.',
   input: z.strictObject({}),
-  output: answerShape({ running: z.array(z.looseObject({})), ended: z.array(z.looseObject({})), looked: z.array(z.string()), silent: z.array(z.looseObject({})) }),
   scope: 'leash:read',
   annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
 
   async call(_args, _notes, caller, { leash }) {
     const { running, ended, silent, looked, storeProblem } = await leash.operations(caller);
+    const several = [...running, ...ended].some(isOther);
     return {
       isError: false,
       body: {
-        running: running.slice(0, maxRunning).map((record) => ({ ...summary(record), evidence: record.evidence })),
+        running: running.slice(0, maxRunning).map((record) => ({ ...summary(record, several), evidence: record.evidence })),
         ...(running.length > maxRunning ? { runningNotShown: running.length - maxRunning } : {}),
-        ended: ended.slice(0, maxEnded).map(summary),
+        ended: ended.slice(0, maxEnded).map((record) => summary(record, several)),
         ...(ended.length > maxEnded ? { endedNotShown: ended.length - maxEnded } : {}),
         looked,
         silent,
@@ -38,15 +38,16 @@ export const operationsTool = defineTool({
 });
 
 function nextStep(running: readonly OperationRecord[], silent: readonly { node: string }[]): string {
-  const unseen = silent.length === 0 ? '' : ` What runs on ${silent.map(({ node }) => node).join(', ')} is unknown: it did not answer.`;
+  const unseen = silent.length === 0 ? '' : ` What runs on ${silent.map(({ node }) => node).join(', ')} is unknown: see silent.`;
   const more = running.length > maxRunning ? ` ${running.length - maxRunning} more run: they are listed as these end.` : '';
   return (running.length === 0 ? 'Nothing: none was seen running.' : 'Ask status about one with its id, or stop it with kill.') + more + unseen;
 }
 
-function summary(record: OperationRecord): Record<string, unknown> {
+function summary(record: OperationRecord, several: boolean): Record<string, unknown> {
   return {
     operationId: record.operationId,
     requestId: record.requestId,
+    ...(several ? { connectionId: record.connectionId } : {}),
     database: record.database,
     ...(record.collection === null ? {} : { collection: record.collection }),
     wait: record.wait,

@@ -5,20 +5,18 @@ import { z } from 'zod';
 import { hintsFor } from '../../domain/argument-hints.js';
 import { parseArgument } from '../../domain/ejson-in.js';
 import { LeashError } from '../../domain/errors.js';
-import type { WriteReport } from '../../domain/operation.js';
 import { type Namespace, type PipelineFacts, checkExpression, checkPipeline } from '../../domain/policy/pipeline-policy.js';
+import type { AggregateCommand } from '../../core/ports.js';
 import type { RunRequest } from '../../core/run.js';
 import { operationBody, responseLimit } from '../answer.js';
+import { type Checked, checkIndexes } from '../index-check.js';
 import { endedAnswer, openAnswer } from '../operation-answer.js';
-import { answerShape, canonicalArgument, millisecondsArgument, operationFields, responseBytesArgument } from '../shapes.js';
+import { answerShape, canonicalArgument, connectionIdArgument, millisecondsArgument, operationFields, responseBytesArgument } from '../shapes.js';
+import { type TaskTerms, atMost, taskTerms } from '../task-terms.js';
 import { taskView } from '../tasks/operations.js';
-import { type ToolCaller, type ToolLimits, defineTool } from '../tool.js';
-
-/** Kept as it came: a schema that copies objects would drop a key such as `__proto__`. */
-const jsonObject = z
-  .unknown()
-  .refine((value) => typeof value === 'object' && value !== null && !Array.isArray(value), 'must be an object')
-  .meta({ type: 'object' });
+import { type ToolLimits, defineTool } from '../tool.js';
+import { jsonObject } from './query-arguments.js';
+import { writeReport } from './query.js';
 
 const input = z.strictObject({
   database: z.string().min(1, 'must not be empty'),
@@ -35,6 +33,7 @@ const input = z.strictObject({
   responseBytesLimit: responseBytesArgument,
   comment: z.string().optional().describe('Added to the tag of the operation'),
   canonical: canonicalArgument,
+  connectionId: connectionIdArgument,
   startAnother: z.boolean().optional().describe('Run it although the same is already running'),
 });
 
@@ -62,6 +61,8 @@ export const runTool = defineTool({
     const bytesLimit = responseLimit(args.responseBytesLimit, limits, notes);
     const form = { canonical: args.canonical ?? false, responseBytes: bytesLimit };
     const request = buildRequest(args, on, { ...taskTerms(caller, limits, notes), answerAs: form }, notes, limits, (pipeline) => checkPipeline(pipeline, on, policy), (value, path) => { checkExpression(value, policy, path); });
+    const refused = await checkIndexes(toCheck(request, args.comment), caller, { leash, limits });
+    if (refused !== null) return refused;
     const answer = await leash.run(request, caller);
     const { record } = answer;
     const task = taskView(record, answer.documents, limits, Date.now());
@@ -79,15 +80,7 @@ export const runTool = defineTool({
 });
 
 /** What does not change what the database is asked. */
-type Terms = Pick<RunRequest, 'asTask' | 'keepMs' | 'answerAs'> & { waitMs?: number };
-
-/** A client that demands a task waits for nothing, and may say for how long it is kept. */
-function taskTerms({ task }: ToolCaller, limits: ToolLimits, notes: string[]): Omit<Terms, 'answerAs'> {
-  if (task === null) return { asTask: 'never' };
-  if (!task.demanded) return { asTask: 'when_detached' };
-  const { ttlMs } = task;
-  return { asTask: 'always', waitMs: 0, keepMs: ttlMs === undefined ? undefined : atMost('ttl', ttlMs, limits.maxRetentionMs, notes) };
-}
+type Terms = TaskTerms & Pick<RunRequest, 'answerAs'>;
 
 function buildRequest(
   args: RunArguments,
@@ -114,21 +107,25 @@ function buildRequest(
   const { waitMs: _wait, responseBytesLimit: _bytes, canonical: _canonical, startAnother: _another, comment: _comment, ...asked } = args;
   return {
     tool: 'run',
+    connectionId: args.connectionId,
     on,
     namespaces: facts.namespaces,
     writes: facts.writes === null ? null : writeReport(facts.writes),
-    aggregate: {
-      on,
-      pipeline,
+    execute: {
+      command: {
+        kind: 'aggregate',
+        on,
+        pipeline,
+        hint: parsed('hint'),
+        collation: parsed('collation'),
+        let: parsed('let'),
+        allowDiskUse: limits.denyDiskUse ? false : args.allowDiskUse,
+        writes: facts.writes !== null,
+      },
       maxTimeMS,
       readPreference: args.readPreference ?? limits.readPreference,
-      hint: parsed('hint'),
-      collation: parsed('collation'),
-      let: parsed('let'),
-      allowDiskUse: limits.denyDiskUse ? false : args.allowDiskUse,
       limit,
       maxResultBytes: limits.resultBytes,
-      writes: facts.writes !== null,
     },
     ownComment: args.comment ?? '',
     waitMs: args.waitMs ?? limits.waitMs,
@@ -139,13 +136,11 @@ function buildRequest(
   };
 }
 
-function writeReport({ stage, target }: NonNullable<PipelineFacts['writes']>): WriteReport {
-  const name = `${target.db}.${target.coll ?? ''}`;
-  return { stage, target: name, effects: `What it wrote to ${name} is not known yet: partial or full effects are possible.` };
-}
-
-function atMost(name: string, asked: number, ceiling: number, notes: string[]): number {
-  if (asked <= ceiling) return asked;
-  notes.push(`${name} was ${asked}; this server allows at most ${ceiling}, which was used.`);
-  return ceiling;
+/** The same as it is sent, for the index check. */
+function toCheck({ tool, connectionId, on, namespaces, execute, writes }: RunRequest, comment: string | undefined): Checked {
+  const { kind: _kind, on: _on, writes: _writes, pipeline, ...options } = execute.command as AggregateCommand;
+  const stages = writes === null ? [...pipeline, { $limit: execute.limit + 1 }] : pipeline;
+  const given = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
+  const { maxTimeMS, readPreference } = execute;
+  return { tool, connectionId, on, namespaces, maxTimeMS, readPreference, comment, explainable: { aggregate: on.coll ?? 1, pipeline: stages, cursor: {}, ...given } };
 }
