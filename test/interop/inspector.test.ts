@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { installOutside } from '../../scripts/outside.mjs';
+import { productTools } from '../../src/mcp/tools/all.js';
 import { sleeping } from '../support/checked.js';
 import { eventually, tagged } from '../support/mongo.js';
 import { type InteropClient, type Target, connectSdk1, connectSdk2 } from './clients.js';
@@ -68,7 +69,7 @@ describe.skipIf(unavailable !== undefined)(`inspector --cli${unavailable === und
     it(`speaks ${version}, lists the tools, and runs a query`, async () => {
       const listed = await start(['--method', 'tools/list']).ended;
       expect(listed, listed.stderr).toMatchObject({ code: 0 });
-      expect(JSON.parse(listed.stdout).result.tools.map(({ name }: { name: string }) => name)).toEqual(['run', 'status', 'kill', 'operations', 'result']);
+      expect(JSON.parse(listed.stdout).result.tools.map(({ name }: { name: string }) => name)).toEqual(productTools.map(({ name }) => name));
       const answered = await run({ ...few, pipeline: [{ $count: 'n' }] }).ended;
       expect(answered, answered.stderr).toMatchObject({ code: 0 });
       expect(JSON.parse(answered.stdout)).toMatchObject({ result: { structuredContent: { outcome: 'succeeded', documents: [{ n: 2 }] } } });

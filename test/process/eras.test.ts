@@ -5,7 +5,7 @@ import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import { Client } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { coreTools, productTools } from '../../src/mcp/tools/all.js';
+import { productTools } from '../../src/mcp/tools/all.js';
 import { sleeping } from '../support/checked.js';
 import { type TestMongo, eventually, startMongo, tagged, taggedAs } from '../support/mongo.js';
 import { programPath } from '../support/server.js';
@@ -75,7 +75,7 @@ describe.each<[string, string, () => Promise<AnyClient>]>([
     const tools = await client.tools();
     expect(tools.map(({ name }) => name)).toEqual(productTools.map(({ name }) => name));
     for (const tool of tools) expect(tool).toMatchObject({ title: expect.any(String), description: expect.any(String), inputSchema: { type: 'object' }, annotations: { readOnlyHint: expect.any(Boolean) } });
-    for (const { name } of coreTools) expect(tools.find((tool) => tool.name === name)).toMatchObject({ outputSchema: { type: 'object' } });
+    expect(tools.filter(({ outputSchema }) => outputSchema !== undefined).map(({ name, outputSchema }) => [name, (outputSchema as { type: unknown }).type])).toEqual([['run', 'object'], ['kill', 'object']]);
   });
 
   it('a run returns its documents, and one that is wrong says so', async () => {
