@@ -63,7 +63,8 @@ export function createApp(deps: AppDeps): App {
     const exported = downloads.match(pathname);
     if (pathname !== mcpPath && exported === null) return rejection(404, `There is nothing at ${pathname}: MCP is at ${mcpPath}.`);
     if (request.method === 'OPTIONS') return preflight();
-    if (!methods.includes(request.method)) return rejection(405, `${request.method} means nothing here.`, { Allow: [...methods, 'OPTIONS'].join(', ') });
+    // Which methods a file has, its downloads say.
+    if (exported === null && !methods.includes(request.method)) return rejection(405, `${request.method} means nothing here.`, { Allow: [...methods, 'OPTIONS'].join(', ') });
     const exchange = exchangeOf(request);
     const identity = await authenticator.authenticate(request);
     // Whoever tries tokens is counted by where it comes from.

@@ -1,6 +1,7 @@
 /** The first guards, over the real program: by which name it may be called, from which page, with which method, at which path (case D25). */
 import { networkInterfaces } from 'node:os';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { productTools } from '../../src/mcp/tools/all.js';
 import { createCli } from '../support/cli.js';
 import { type HttpTestServer, ask, connectLegacy, connectModern, modernRequest, startHttpServer } from '../support/http-server.js';
 import { toolCall } from '../support/http-sessions.js';
@@ -124,7 +125,7 @@ describe('a server on this machine', () => {
     // The 2.x client refuses to send such a method.
     expect(await ask(server.url, modernRequest(1, name))).toMatchObject({ id: 1, error: { code: -32_601 } });
     for (const client of [old, young]) {
-      expect(await client.call(name)).toMatchObject({ error: { code: 'bad_argument', message: `There is no tool "${name}". There are run, status, kill, operations, result.` } });
+      expect(await client.call(name)).toMatchObject({ error: { code: 'bad_argument', message: `There is no tool "${name}". There are ${productTools.map((tool) => tool.name).join(', ')}.` } });
       await client.close();
     }
   });
