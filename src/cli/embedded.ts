@@ -9,6 +9,7 @@ export interface Embedded {
 }
 
 export const sampleDatabase = 'shop';
+const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 const customers = 2_000;
 const orders = 20_000;
 
@@ -20,8 +21,10 @@ export async function startEmbedded(): Promise<Embedded> {
   const { log } = console;
   // Where it has to download a mongod, the library tells of it by console.log, and stdout may be JSON-RPC's.
   console.log = console.error;
+  const release = holdSignals();
   const set = await MongoMemoryReplSet.create({ replSet: { count: 1, storageEngine: 'wiredTiger' } }).finally(() => {
     console.log = log;
+    release();
   });
   const uri = set.getUri();
   await loadSample(uri);
@@ -31,6 +34,20 @@ export async function startEmbedded(): Promise<Embedded> {
       await set.stop({ doCleanup: true });
     },
   };
+}
+
+/**
+ * The library starts a mongod, and then a process that ends it when this one is gone: a signal that ended this one between the two
+ * would leave the mongod behind. A listener runs before both or after both.
+ */
+function holdSignals(): () => void {
+  const end = (signal: NodeJS.Signals) => {
+    release();
+    process.kill(process.pid, signal);
+  };
+  const release = () => { for (const signal of signals) process.off(signal, end); };
+  for (const signal of signals) process.on(signal, end);
+  return release;
 }
 
 /** A small shop: customers, and orders that refer to them. */
