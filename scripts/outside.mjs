@@ -25,9 +25,9 @@ const reasonOf = (error) => {
 };
 
 /** Scripts of the packages do not run: a binary is named by the package of this platform that holds it. */
-const install = async (folder, packages, env) => {
+const install = async (folder, packages, options, env) => {
   await writeFile(join(folder, 'package.json'), JSON.stringify({ private: true }));
-  const args = ['install', '--prefix', folder, '--no-save', '--ignore-scripts', '--no-audit', '--no-fund'];
+  const args = ['install', '--prefix', folder, '--no-save', '--ignore-scripts', '--no-audit', '--no-fund', ...options];
   const patience = ['--fetch-retries=1', '--fetch-retry-mintimeout=1000', '--loglevel=error'];
   const npm = env.npm_execpath;
   const [command, before] = npm?.endsWith('npm-cli.js') ? [process.execPath, [npm]] : ['npm', []];
@@ -50,16 +50,18 @@ const removeAbandoned = async (dir) => {
 /**
  * Installs packages of the npm registry into the cache, once for each set of them.
  * @param {string[]} packages each with its exact version: `name@1.2.3`
+ * @param {{env?: object, withoutOptional?: boolean}} options `withoutOptional` leaves out what the packages can do without
  * @returns {Promise<{folder: string} | {unavailable: string}>} the folder that has their `node_modules`, or why there is none
  * (no registry to reach, no such package for this platform), for a caller that then skips
  * @throws when a package has no exact version
  */
-export const installOutside = async (packages, { env = process.env } = {}) => {
+export const installOutside = async (packages, { env = process.env, withoutOptional = false } = {}) => {
   const inexact = packages.find((name) => !/.@\d+\.\d+\.\d+(-[\w.]+)?$/.test(name));
   if (packages.length === 0 || inexact !== undefined) throw new Error(`${inexact ?? 'no package'} is not an exact version`);
   const wanted = [...packages].sort();
+  const options = withoutOptional ? ['--omit=optional'] : [];
   const machine = `${process.platform}-${process.arch}`;
-  const hash = createHash('sha256').update([machine, ...wanted].join('\n')).digest('hex').slice(0, 16);
+  const hash = createHash('sha256').update([machine, ...wanted, ...options].join('\n')).digest('hex').slice(0, 16);
   const dir = cacheDir(env);
   const folder = join(dir, `outside-${wanted[0].replaceAll(/[^\w.-]+/g, '-').replace(/^-/, '')}-${machine}-${hash}`);
   return withLock(folder, async () => {
@@ -69,7 +71,7 @@ export const installOutside = async (packages, { env = process.env } = {}) => {
     const workDir = await mkdtemp(join(dir, 'install-'));
     say(`npm install ${wanted.join(' ')} (into ${dir})`);
     try {
-      await install(workDir, wanted, env);
+      await install(workDir, wanted, options, env);
       // Only a whole install gets the name that counts.
       await rename(workDir, folder);
       return { folder };

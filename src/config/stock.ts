@@ -35,6 +35,7 @@ const variables: Record<string, (value: string, variable: string) => Meaning> = 
     return { options: { limit: documents, maxLimit: documents }, ...(Number(value) < 1 ? { remark: noLimit.trim() } : {}) };
   },
   MAX_BYTES_PER_QUERY: (value, variable) => ({ options: { maxResponseBytes: String(bounded(number(value, variable), 2_000, 16_777_216)) }, remark: 'It counts the whole answer here.' }),
+  EXPORT_TIMEOUT_MS: (value, variable) => ({ options: { retentionMs: String(Math.min(Math.max(Math.ceil(number(value, variable)), 1_000), most)) }, remark: 'Here it is for all that an operation leaves: its record, its documents, and its export.' }),
   TRANSPORT: (value) => ({ options: { http: String(value === 'http') } }),
   HTTP_HOST: (value) => ({ options: { host: value } }),
   HTTP_PORT: (value) => ({ options: { port: value } }),

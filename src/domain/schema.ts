@@ -150,5 +150,6 @@ function typeName(value: unknown): string {
   if (typeof value !== 'object') return value === undefined ? 'Undefined' : typeof value === 'string' ? 'String' : 'Boolean';
   // A field of a document can have the same name: only a class has it from its prototype.
   const kind = Object.hasOwn(value, '_bsontype') ? undefined : (value as { _bsontype?: unknown })._bsontype;
+  if (kind === 'Code' && (value as { scope?: unknown }).scope) return 'CodeWScope';
   return typeof kind === 'string' ? (namesOfClasses[kind] ?? kind) : 'Document';
 }

@@ -36,9 +36,14 @@ export function createDataClient({ connectionString, instance, maxOperations, re
     retryWrites: false,
     monitorCommands: true,
     maxPoolSize: maxOperations + 1,
-    serverSelectionTimeoutMS: serverSelectionTimeoutMs,
+    serverSelectionTimeoutMS: Math.min(ownSelectionTimeout(connectionString), serverSelectionTimeoutMs),
     connectTimeoutMS: serverSelectionTimeoutMs,
   });
+}
+
+/** What the connection string says itself, in milliseconds: less patience than ours is respected. */
+function ownSelectionTimeout(connectionString: ConnectionString): number {
+  return Number(connectionString.searchParams.get('serverSelectionTimeoutMS')) || serverSelectionTimeoutMs;
 }
 
 /** The connection string of one node of the deployment, for the same user. */

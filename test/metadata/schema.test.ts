@@ -1,5 +1,5 @@
 /** collection-schema: a guess that says what it is worth, and that never makes the database read a large collection (case D27). */
-import { Decimal128, type Document, Double, Int32, Long, ObjectId } from 'mongodb';
+import { Code, Decimal128, type Document, Double, Int32, Long, ObjectId } from 'mongodb';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type TestMongo, eventually, startMongo, tagged } from '../support/mongo.js';
 import { type TestServer, startServer } from '../support/server.js';
@@ -23,7 +23,7 @@ beforeAll(async () => {
   await db.createCollection('slowView', { viewOn: 'large', pipeline: [{ $set: { w: { $sum: { $map: { input: { $range: [0, 20_000] }, in: { $multiply: ['$$this', '$v'] } } } } } }, { $match: { w: -1 } }] });
   await db.createCollection('series', { timeseries: { timeField: 't', metaField: 'm' } });
   await db.collection('series').insertMany(Array.from({ length: 100 }, (_, i) => ({ t: new Date(1.7e12 + i * 1_000), m: i % 3, v: i })));
-  await db.collection<Document>('kinds').insertMany([{ _id: new ObjectId(), int: new Int32(1), double: new Double(1), long: Long.fromNumber(1), decimal: Decimal128.fromString('1'), date: new Date(0), none: null, regex: /a/i, list: [], 'with.dot': 1 }]);
+  await db.collection<Document>('kinds').insertMany([{ _id: new ObjectId(), int: new Int32(1), double: new Double(1), long: Long.fromNumber(1), decimal: Decimal128.fromString('1'), date: new Date(0), none: null, regex: /a/i, list: [], code: new Code('f'), scoped: new Code('f', { x: 1 }), 'with.dot': 1 }]);
   // A driver does not send such a field, and a database holds it all the same.
   await db.aggregate([{ $documents: [{ _id: 1 }] }, { $set: { odd: { $arrayToObject: [[['_bsontype', 'Int32']]] } } }, { $merge: 'odd' }]).toArray();
   await db.collection('wide').insertOne({ map: Object.fromEntries(Array.from({ length: 3_000 }, (_, i) => [`k${i}`, i])) });
@@ -95,7 +95,7 @@ describe('collection-schema', () => {
   it('names the types as the server has them', async () => {
     const { schema } = await schemaOf('kinds');
     const types = Object.fromEntries(Object.entries(schema).map(([name, field]: [string, any]) => [name, field.types[0].bsonType]));
-    expect(types).toEqual({ _id: 'ObjectId', int: 'Int32', double: 'Double', long: 'Long', decimal: 'Decimal128', date: 'Date', none: 'Null', regex: 'RegExp', list: 'Array', 'with.dot': 'Int32' });
+    expect(types).toEqual({ _id: 'ObjectId', int: 'Int32', double: 'Double', long: 'Long', decimal: 'Decimal128', date: 'Date', none: 'Null', regex: 'RegExp', list: 'Array', code: 'Code', scoped: 'CodeWScope', 'with.dot': 'Int32' });
     const { schema: odd } = await schemaOf('odd');
     expect(odd.odd.types[0]).toEqual({ bsonType: 'Document', share: 1, fields: { _bsontype: { types: [{ bsonType: 'String', share: 1 }], share: 1 } } });
   });

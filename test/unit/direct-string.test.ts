@@ -1,9 +1,9 @@
-/** The connection string of one node: the same user and options, and what DNS had added to a mongodb+srv:// string. */
+/** What becomes of a connection string: of one node, with the same user and options and what DNS had added to it; and of the time that it gives for a server. */
 
 import { ConnectionString } from 'mongodb-connection-string-url';
 import type { MongoClient } from 'mongodb';
 import { describe, expect, test } from 'vitest';
-import { directString } from '../../src/mongo/clients.js';
+import { createDataClient, directString, serverSelectionTimeoutMs } from '../../src/mongo/clients.js';
 
 const client = (options: { tls?: boolean; credentials?: { source: string } }) => ({ options }) as unknown as MongoClient;
 const of = (uri: string, options = {}) => directString(new ConnectionString(uri), 'b:2', client(options)).toString();
@@ -24,4 +24,13 @@ describe('the string of one node', () => {
   test('takes nothing from it for a string without DNS', () => {
     expect(of('mongodb://u:p@a:1/', { tls: true, credentials: { source: 'app' } })).toBe('mongodb://u:p@b:2/?directConnection=true');
   });
+});
+
+test.each([
+  ['mongodb://a:1/', serverSelectionTimeoutMs],
+  ['mongodb://a:1/?serverSelectionTimeoutMS=300', 300],
+  ['mongodb://a:1/?serverSelectionTimeoutMS=600000', serverSelectionTimeoutMs],
+])('the choice of a server by %s may take %i ms', (uri, ms) => {
+  const data = createDataClient({ connectionString: new ConnectionString(uri), instance: 'i', maxOperations: 1 });
+  expect(data.options.serverSelectionTimeoutMS).toBe(ms);
 });

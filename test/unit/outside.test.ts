@@ -29,10 +29,11 @@ beforeAll(async () => {
     if (request.url === '/from-outside.tgz') {
       tarballs += 1;
       response.end(tarball);
-    } else if (request.url === '/from-outside') {
+    } else if (request.url === '/from-outside' || request.url === '/can-do-without') {
       const integrity = `sha512-${createHash('sha512').update(tarball).digest('base64')}`;
-      const version = { name: 'from-outside', version: '1.2.3', hasInstallScript: true, dist: { tarball: `${base}/from-outside.tgz`, integrity } };
-      response.setHeader('content-type', 'application/json').end(JSON.stringify({ name: 'from-outside', 'dist-tags': { latest: '1.2.3' }, versions: { '1.2.3': version } }));
+      const [name, optionalDependencies] = request.url === '/from-outside' ? ['from-outside', {}] : ['can-do-without', { 'from-outside': '1.2.3' }];
+      const version = { name, version: '1.2.3', hasInstallScript: true, optionalDependencies, dist: { tarball: `${base}/from-outside.tgz`, integrity } };
+      response.setHeader('content-type', 'application/json').end(JSON.stringify({ name, 'dist-tags': { latest: '1.2.3' }, versions: { '1.2.3': version } }));
     } else response.writeHead(404).end('{}');
   });
   await new Promise<void>((resolve) => registry.listen(0, '127.0.0.1', resolve));
@@ -63,6 +64,16 @@ test('is there after the first call, and stays for all others, also for one that
 test('has run no script of its own', async () => {
   const { folder } = await installOutside(['from-outside@1.2.3'], { env });
   expect(await readdir(join(folder ?? '', 'node_modules/from-outside'))).toEqual(['package.json']);
+}, 60_000);
+
+test('is kept apart with and without what it can do without', async () => {
+  const modules = async (withoutOptional: boolean) => {
+    const { folder } = await installOutside(['can-do-without@1.2.3'], { env, withoutOptional });
+    return (await readdir(join(folder ?? '', 'node_modules'))).filter((name) => !name.startsWith('.')).sort();
+  };
+  expect(await modules(false)).toEqual(['can-do-without', 'from-outside']);
+  expect(await modules(true)).toEqual(['can-do-without']);
+  expect(await modules(false)).toEqual(['can-do-without', 'from-outside']);
 }, 60_000);
 
 test('says why when it cannot be installed, and leaves nothing behind', async () => {
