@@ -130,7 +130,11 @@ export function wire(config: Config, version: string, plainLog: Log, extension: 
 
 /** No line of the log repeats a secret of a connection string, whoever writes it. */
 function redactedLog(log: Log, redact: Redactor): Log {
-  const clean = (fields: object) => Object.fromEntries(Object.entries(fields).map(([name, value]: [string, unknown]) => [name, typeof value === 'string' ? redact(value) : value]));
+  const clean = (fields: object) => {
+    const copy: Record<string, unknown> = {};
+    for (const [name, value] of Object.entries(fields) as [string, unknown][]) copy[name] = typeof value === 'string' ? redact(value) : value;
+    return copy;
+  };
   return {
     debug: (fields, message) => { log.debug(clean(fields), message); },
     info: (fields, message) => { log.info(clean(fields), message); },

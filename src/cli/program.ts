@@ -6,12 +6,10 @@ import { type OptionName, type OptionRow, optionRows } from '../config/options.j
 import { LeashError } from '../domain/errors.js';
 import { createRedactor } from '../domain/redact.js';
 import { addTerminalCommands } from './commands.js';
+import { usageExitCode } from './usage.js';
 
 /** Loaded only to serve: the commands for a terminal have no use for MCP. */
-const serve = async (config: ReturnType<typeof loadConfig>, version: string) => { await (await import('./serve.js')).serve(config, version); };
-
-/** Exit code for a command line or a configuration that cannot be used. */
-const usageExitCode = 2;
+const serve = async (loaded: LoadedConfig, version: string) => { await (await import('./serve.js')).serve(loaded, version, (error) => refusalOf(error, loaded)); };
 
 export function createProgram(version: string): Command {
   const program = new Command('mongo-leash')
@@ -58,14 +56,17 @@ async function start(flags: Partial<Record<OptionName, unknown>>, version: strin
     loaded = loadConfig(flags, process.env);
     await serve(loaded, version);
   } catch (error) {
-    if (error instanceof ConfigError) fail(error.message);
-    if (error instanceof LeashError && loaded !== undefined) fail(refusal(error, loaded));
+    const refusal = refusalOf(error, loaded);
+    if (refusal !== null) fail(refusal);
     throw error;
   }
 }
 
-/** Names the option that it is about, and none of its secrets. */
-function refusal(error: LeashError, { config, uriFrom, controlUriFrom, disabledToolsFrom }: LoadedConfig): string {
+/** Names the option that it is about, and none of its secrets; null for an error that is not of the configuration. */
+function refusalOf(error: unknown, loaded: LoadedConfig | undefined): string | null {
+  if (error instanceof ConfigError) return error.message;
+  if (!(error instanceof LeashError) || loaded === undefined) return null;
+  const { config, uriFrom, controlUriFrom, disabledToolsFrom } = loaded;
   const redact = createRedactor([config.uri, config.controlUri].filter((uri) => uri !== undefined));
   const from = error.path === 'controlUri' ? controlUriFrom : error.path === 'disabledTools' ? disabledToolsFrom : uriFrom;
   return `${from}: ${redact(error.message)} ${error.next}`;

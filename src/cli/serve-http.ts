@@ -20,6 +20,6 @@ export function prepareHttp(config: Config, log: Log): (deps: ServiceDeps) => Pr
       throw new ConfigError(`--host ${config.host} --port ${config.port}: ${messageOf(error)}`);
     });
     log.info({ instance: wired.instance, version, address, authentication: exposure.tokens.length > 0 || exposure.jwt !== undefined }, 'serving MCP over HTTP');
-    return { refuseWork: () => { http.refuseWork(); }, close: () => http.close(drainMs) };
+    return { greeted: Promise.resolve(), refuseWork: () => { http.refuseWork(); }, close: () => http.close(drainMs) };
   };
 }

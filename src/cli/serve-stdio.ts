@@ -3,6 +3,9 @@
 import { StdioServerTransport, serveStdio } from '@modelcontextprotocol/server/stdio';
 import type { Service, ServiceDeps } from './serve.js';
 
+/** How long a client has to ask for the tools before everything else begins, in milliseconds. */
+const greetingMs = 1_000;
+
 export function serveOverStdio({ wired, log, end, version }: ServiceDeps): Promise<Service> {
   process.stdin.on('end', () => { end('end of stdin'); });
   process.stdin.on('close', () => { end('end of stdin'); });
@@ -16,7 +19,17 @@ export function serveOverStdio({ wired, log, end, version }: ServiceDeps): Promi
     onClose?.();
     end('the transport closed');
   };
+  const greeted = new Promise<void>((resolve) => {
+    const send = transport.send.bind(transport);
+    transport.send = async (message) => {
+      await send(message);
+      // The answer to `initialize` alone names the server: what follows it is the list of the tools.
+      if ('result' in message && !('serverInfo' in message.result)) resolve();
+    };
+    setTimeout(resolve, greetingMs).unref();
+  });
+  void greeted.then(() => { transport.send = StdioServerTransport.prototype.send; });
   log.info({ instance: wired.instance, version }, 'serving MCP over stdio');
   // The engine refuses new work by itself, and the transport ends with the process.
-  return Promise.resolve({ refuseWork: () => undefined, close: () => Promise.resolve() });
+  return Promise.resolve({ greeted, refuseWork: () => undefined, close: () => Promise.resolve() });
 }

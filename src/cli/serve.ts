@@ -6,7 +6,8 @@ import type { Log } from '../core/ports.js';
 import type { ShutdownReport } from '../core/shutdown.js';
 import { messageOf } from '../domain/errors.js';
 import { type Wired, wire } from '../wire.js';
-import { createLogger } from './log.js';
+import { createLogger, writeLines } from './log.js';
+import { usageExitCode } from './usage.js';
 
 const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 /** How long the report and the close of the connections may take after the shutdown, in milliseconds. */
@@ -16,14 +17,19 @@ const embeddedStopMs = 3_000;
 
 /** What serves the clients, and how it comes to its end. */
 export interface Service {
+  /** Settles when there is time for what listing the tools has no need of. */
+  greeted: Promise<void>;
   /** From now on no new work is taken. */
   refuseWork(): void;
   /** After the kills: what is under way may leave. */
   close(): Promise<void>;
 }
 
-/** Serves until it is told to end; ends the process with 0 only when all is proven stopped. */
-export async function serve({ config, warnings }: LoadedConfig, version: string): Promise<void> {
+/**
+ * Serves until it is told to end; ends the process with 0 only when all is proven stopped.
+ * @param refusalOf what to tell of an error of the configuration that shows only now; null for any other error
+ */
+export async function serve({ config, warnings }: LoadedConfig, version: string, refusalOf: (error: unknown) => string | null): Promise<void> {
   const log = createLogger(config.logLevel);
   for (const warning of warnings) log.warn(warning);
   const start = config.http ? (await import('./serve-http.js')).prepareHttp(config, log) : (await import('./serve-stdio.js')).serveOverStdio;
@@ -38,10 +44,20 @@ export async function serve({ config, warnings }: LoadedConfig, version: string)
     config.uri = embedded.uri;
   }
   const wired = wire(config, version, log);
-  await wired.load();
+  // A client over stdio waits for its tools, and the driver takes as long to load as all that they need.
+  if (config.http) await wired.load();
 
   let service: Service | null = null;
   let ending = false;
+  let reading: Promise<void> | null = null;
+  /** The driver reads the connection strings whole: one that it refuses ends the process. */
+  const readConnections = () => (reading ??= wired.load().catch((error: unknown) => {
+    const refusal = refusalOf(error);
+    if (refusal === null) throw error;
+    process.stderr.write(`mongo-leash: ${refusal}\n`);
+    process.exitCode = usageExitCode;
+    end('a connection string that cannot be used');
+  }));
   const end = (reason: string) => {
     if (ending) return;
     ending = true;
@@ -50,6 +66,7 @@ export async function serve({ config, warnings }: LoadedConfig, version: string)
     const shutdown = wired.leash.shutdown(config.shutdownMs);
     log.info({ reason }, 'shutting down');
     void shutdown.then(async (report) => {
+      await readConnections().catch(() => undefined);
       await service?.close().catch(() => undefined);
       wired.exports.close();
       const tidied = Promise.all([wired.deployment.close(), wired.store.close()]).then(stopEmbedded).catch(() => undefined);
@@ -68,14 +85,15 @@ export async function serve({ config, warnings }: LoadedConfig, version: string)
   });
 
   service = await start({ wired, log, end, version });
+  await service.greeted;
+  await readConnections();
+  if (ending) return;
   // Connecting ahead makes the first call fast; a database that is down is told to whoever calls.
-  setImmediate(() => {
-    wired.leash.sweep.start();
-    wired.exports.start();
-    if (config.uri === undefined) return;
-    wired.deployment.ready().catch((error: unknown) => {
-      if (!ending) log.warn({ error: wired.redact(messageOf(error)) }, 'the database cannot be reached yet; each call tries again');
-    });
+  wired.leash.sweep.start();
+  wired.exports.start();
+  if (config.uri === undefined) return;
+  wired.deployment.ready().catch((error: unknown) => {
+    if (!ending) log.warn({ error: wired.redact(messageOf(error)) }, 'the database cannot be reached yet; each call tries again');
   });
 }
 
@@ -89,6 +107,7 @@ export interface ServiceDeps {
 
 /** Settles when the report has left, or nobody reads it any more: the exit code still tells. */
 function writeReport(reason: string, report: ShutdownReport): Promise<void> {
+  writeLines();
   return new Promise((resolve) => {
     process.stderr.write(`${JSON.stringify({ shutdown: reason, ...report })}\n`, () => { resolve(); });
   });

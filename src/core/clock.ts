@@ -5,13 +5,17 @@ import type { Clock } from './ports.js';
 export function systemClock(): Clock {
   const now = () => performance.now();
   let offset = Date.now() - now();
+  // One operation asks for the same moment several times.
+  let last = { ms: Number.NaN, text: '' };
   return {
     now,
     iso(at = now()) {
       // One offset gives one moment one text; it moves only when the machine's clock was set or the machine slept.
       const current = Date.now() - now();
       if (Math.abs(current - offset) > 50) offset = current;
-      return new Date(Math.round(offset + at)).toISOString();
+      const ms = Math.round(offset + at);
+      if (ms !== last.ms) last = { ms, text: new Date(ms).toISOString() };
+      return last.text;
     },
     after(ms, call, options) {
       // A longer timer than this fires at once in Node.

@@ -23,13 +23,16 @@ const keptRequests = 10_000;
 
 export function createRegistry(): Registry {
   const byId = new Map<string, LiveOperation>();
+  /** Those that ask for the same, each set of them by whom and for what. */
+  const alike = new Map<string, Set<LiveOperation>>();
   const requests = new Map<string, string>();
+  const kindOf = (principal: string, digest: string) => `${digest} ${principal}`;
   const keyOf = (session: string, requestId: RequestId) => `${session} ${typeof requestId} ${requestId}`;
 
   function find(principal: string, digest: string, wait: string): LiveOperation | null {
-    for (const operation of byId.values()) {
-      const { record, foreign, killTask } = operation;
-      if (!foreign && killTask === null && record.outcome === null && record.wait === wait && record.principal === principal && record.digest === digest) return operation;
+    for (const operation of alike.get(kindOf(principal, digest)) ?? []) {
+      const { record, killTask } = operation;
+      if (killTask === null && record.outcome === null && record.wait === wait) return operation;
     }
     return null;
   }
@@ -39,6 +42,8 @@ export function createRegistry(): Registry {
       const { record } = operation;
       byId.set(record.operationId, operation);
       if (operation.foreign) return;
+      const kind = kindOf(record.principal, record.digest);
+      alike.set(kind, (alike.get(kind) ?? new Set()).add(operation));
       requests.set(keyOf(record.session, record.requestId), record.operationId);
       for (const oldest of requests.keys()) {
         if (requests.size <= keptRequests) break;
@@ -46,7 +51,12 @@ export function createRegistry(): Registry {
       }
     },
     forget(operation) {
-      byId.delete(operation.record.operationId);
+      const { operationId, principal, digest } = operation.record;
+      byId.delete(operationId);
+      const kind = kindOf(principal, digest);
+      const others = alike.get(kind);
+      others?.delete(operation);
+      if (others?.size === 0) alike.delete(kind);
     },
     get: (operationId) => byId.get(operationId) ?? null,
     idOfRequest: (session, requestId) => requests.get(keyOf(session, requestId)) ?? null,

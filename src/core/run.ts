@@ -2,6 +2,7 @@
 
 import { LeashError, messageOf } from '../domain/errors.js';
 import { addFact } from '../domain/facts.js';
+import type { OperationRecord } from '../domain/operation.js';
 import type { Admission } from './admission.js';
 import { pause } from './clock.js';
 import type { Conclude } from './conclude.js';
@@ -9,7 +10,7 @@ import { keepRecord, noteProblem } from './keep.js';
 import { type Killer } from './kill.js';
 import { type LiveOperation, addLook, createLive, moveWait, nodesOf, refreshRecord } from './live.js';
 import { newRecord } from './new-record.js';
-import type { Clock, Deployment, ExecutionEnd, Log, Store } from './ports.js';
+import type { Clock, Deployment, ExecutionEnd, InstanceRecord, Log, Store } from './ports.js';
 import { reportProgress } from './progress.js';
 import type { Registry } from './registry.js';
 import type { Caller, RunAnswer, RunRequest } from './request.js';
@@ -30,6 +31,7 @@ export interface RunDeps {
   killer: Killer;
   conclude: Conclude;
   instance: string;
+  self: InstanceRecord;
   newOperationId(): string;
   /** How much longer than maxTimeMS the wall clock may go, in milliseconds. */
   deadlineGraceMs: number;
@@ -116,9 +118,8 @@ export function createRun(deps: RunDeps): (request: RunRequest, caller: Caller) 
       await raceAbort(deployment.ready(), signal);
       operation.record.whereabouts = { set: deployment.setName(), nodes: deployment.nodes() };
       // On its way before anything is sent, and on the disk before a write is: whoever finds it after a crash knows whose it is and where it can be.
-      const kept = keepRecord(store, operation.record).then(() => { storeIsOpen = true; });
-      if (operation.writes || !storeIsOpen) await raceAbort(kept, signal);
-      else kept.catch((error: unknown) => { log.error({ operationId: operation.record.operationId, error: messageOf(error) }, 'the record of an operation could not be kept'); });
+      if (operation.writes || !storeIsOpen) await raceAbort(keepFirst(operation.record), signal);
+      else keepRead(operation);
       operation.waitingFor = 'the check of what it reads';
       await raceAbort(deps.checkPolicy(request), signal);
       operation.waitingFor = 'a place among the operations that run at once';
@@ -140,6 +141,16 @@ export function createRun(deps: RunDeps): (request: RunRequest, caller: Caller) 
     }
     operation.callEnded.resolve();
     conclude(operation);
+  }
+
+  /** With the process that it belongs to: what is left of an unknown one is swept by nobody. */
+  async function keepFirst(record: OperationRecord): Promise<void> {
+    await Promise.all([storeIsOpen ? undefined : store.putInstance(deps.self), keepRecord(store, record)]);
+    storeIsOpen = true;
+  }
+
+  function keepRead({ record }: LiveOperation): void {
+    keepRecord(store, record).catch((error: unknown) => { log.error({ operationId: record.operationId, error: messageOf(error) }, 'the record of an operation could not be kept'); });
   }
 
   async function execute(operation: LiveOperation, request: RunRequest, write: PreparedWrite | null): Promise<void> {

@@ -38,7 +38,7 @@ export function createRedactor(uris: readonly string[]): Redactor {
     let clean = text;
     for (const secret of secrets) clean = clean.replaceAll(secret, '<secret>');
     // Up to the last @: a password that is not percent-encoded may hold one.
-    return clean.replace(/(mongodb(?:\+srv)?:\/\/)[^\s"']*@/gi, '$1<credentials>@');
+    return !clean.includes('://') ? clean : clean.replace(/(mongodb(?:\+srv)?:\/\/)[^\s"']*@/gi, '$1<credentials>@');
   };
   return Object.assign(redact, { learn });
 }

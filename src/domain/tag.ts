@@ -49,9 +49,17 @@ export function decodeRequestId(request: string): RequestId {
   return request.startsWith('s:') ? decodeURIComponent(text) : request;
 }
 
+const maxKnownHashes = 1_000;
+const knownHashes = new Map<string, string>();
+
 /** A principal's short hash: enough to tell principals apart on the database without naming a person there. */
 export function principalHash(principal: string): string {
-  return encodeId(createHash('sha256').update(`principal:${principal}`).digest(), idLengths.principal);
+  const known = knownHashes.get(principal);
+  if (known !== undefined) return known;
+  const hash = encodeId(createHash('sha256').update(`principal:${principal}`).digest(), idLengths.principal);
+  if (knownHashes.size >= maxKnownHashes) knownHashes.clear();
+  knownHashes.set(principal, hash);
+  return hash;
 }
 
 /** The comment's text. Its head, up to the operation id, has a fixed length. */

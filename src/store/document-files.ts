@@ -19,6 +19,8 @@ export interface DocumentFiles {
 const lengthBytes = 4;
 const smallestDocument = 5;
 const extension = '.bson';
+/** How often the folder is counted anew, in milliseconds: others write there too, and a count reads the state of every file. */
+const countEveryMs = 10_000;
 
 export function createDocumentFiles(folder: string, maxBytes: number): DocumentFiles {
   makeFolder(folder);
@@ -36,14 +38,36 @@ export function createDocumentFiles(folder: string, maxBytes: number): DocumentF
     });
   }
 
+  /** Bytes by path, the oldest first: what was there at the last count, and what this process has done since. */
+  const known = new Map<string, number>();
+  let total = 0;
+  let countedAt = Number.NEGATIVE_INFINITY;
+
+  function forget(path: string): void {
+    total -= known.get(path) ?? 0;
+    known.delete(path);
+  }
+
+  function remember(path: string, bytes: number): void {
+    forget(path);
+    known.set(path, bytes);
+    total += bytes;
+  }
+
+  function count(): void {
+    countedAt = performance.now();
+    known.clear();
+    total = 0;
+    for (const { path, bytes } of all().sort((a, b) => a.writtenAt - b.writtenAt)) remember(path, bytes);
+  }
+
   function dropOldest(keep: string): void {
-    const files = all().sort((a, b) => a.writtenAt - b.writtenAt);
-    let total = files.reduce((sum, { bytes }) => sum + bytes, 0);
-    for (const { path, bytes } of files) {
+    if (performance.now() - countedAt > countEveryMs) count();
+    for (const path of [...(total > maxBytes ? known.keys() : [])]) {
       if (total <= maxBytes) return;
       if (path === keep) continue;
       rmSync(path, { force: true });
-      total -= bytes;
+      forget(path);
     }
   }
 
@@ -52,8 +76,10 @@ export function createDocumentFiles(folder: string, maxBytes: number): DocumentF
       const path = pathOf(operationId);
       const partial = `${path}.${process.pid}`;
       try {
-        writeFileSync(partial, Buffer.concat(documents), { mode: 0o600 });
+        const bytes = Buffer.concat(documents);
+        writeFileSync(partial, bytes, { mode: 0o600 });
         renameSync(partial, path);
+        remember(path, bytes.byteLength);
       } catch (error) {
         rmSync(partial, { force: true });
         throw error;
@@ -70,11 +96,14 @@ export function createDocumentFiles(folder: string, maxBytes: number): DocumentF
     },
     remove(operationId) {
       rmSync(pathOf(operationId), { force: true });
+      forget(pathOf(operationId));
     },
     removeOlderThan(ageMs, isKept) {
       for (const { path, writtenAt } of all()) {
         // The name of one that a crash left half-written is no operation's id.
-        if (Date.now() - writtenAt > ageMs && !isKept(basename(path, extension))) rmSync(path, { force: true });
+        if (Date.now() - writtenAt <= ageMs || isKept(basename(path, extension))) continue;
+        rmSync(path, { force: true });
+        forget(path);
       }
     },
   };

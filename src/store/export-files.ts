@@ -1,6 +1,6 @@
 /** Keeps the files of exports in the state folder, for their owner alone: each as long as the record of its operation, all of them within a size. */
 
-import { rmSync } from 'node:fs';
+import { constants, rmSync } from 'node:fs';
 import { open, readdir, rm, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { Readable } from 'node:stream';
@@ -40,6 +40,8 @@ interface Found {
 }
 
 const tidyEveryMs = 60_000;
+/** A link in the folder leads to what nobody has exported. (Windows knows no such flag.) */
+const readItself = constants.O_RDONLY | ((constants.O_NOFOLLOW as number | undefined) ?? 0);
 
 export function exportFolder(stateFolder: string): string {
   return join(stateFolder, 'exports');
@@ -129,7 +131,7 @@ export function createExportFiles(settings: ExportFilesSettings, { store, livene
       };
     },
     async read(file, offset, maxBytes) {
-      const handle = await open(pathOf(file)).catch(() => null);
+      const handle = await open(pathOf(file), readItself).catch(() => null);
       if (handle === null) return null;
       try {
         const { size } = await handle.stat();
@@ -140,7 +142,7 @@ export function createExportFiles(settings: ExportFilesSettings, { store, livene
       }
     },
     async stream(file, rangeOf) {
-      const handle = await open(pathOf(file)).catch(() => null);
+      const handle = await open(pathOf(file), readItself).catch(() => null);
       if (handle === null) return null;
       const { size } = await handle.stat();
       const range = rangeOf(size);

@@ -19,12 +19,22 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal
 let store: Store | null = null;
 let last: Promise<unknown> = Promise.resolve();
 
-process.on('message', (request: Request) => {
+process.on('message', (requests: Request[]) => {
   // One after the other up to the commit's queue: a later record never overtakes an earlier one.
-  const reply = answer(request);
-  last = Promise.all([last, reply]);
-  void reply.then((message) => { process.send?.(message, undefined, undefined, () => undefined); });
+  const replies = requests.map(answer);
+  last = Promise.all([last, ...replies]);
+  for (const reply of replies) void reply.then(tell);
 });
+
+let untold: Reply[] = [];
+
+function tell(reply: Reply): void {
+  if (untold.push(reply) > 1) return;
+  process.nextTick(() => {
+    process.send?.(untold, undefined, undefined, () => undefined);
+    untold = [];
+  });
+}
 
 process.on('disconnect', () => {
   setTimeout(() => { process.kill(process.pid, 'SIGKILL'); }, lastWritesMs).unref();

@@ -6,7 +6,7 @@ import type { StoreError } from './store-error.js';
 
 export type Method = Exclude<keyof Store, 'problem'>;
 
-/** The first request opens the store; the answers come in the order of the requests. */
+/** Messages are lists of these: what is asked, or answered, in one turn of the event loop is one message. The first request opens the store. */
 export type Request = { id: number; open: LocalStoreSettings } | { id: number; method: Method; args: unknown[] };
 
 export type Reply = { id: number; value: unknown } | { id: number; error: { kind: StoreError['kind']; message: string } };

@@ -72,8 +72,11 @@ export function openLocalStore({ folder, retentionMs, maxRetentionMs = 0, maxRes
   const isExpired = (record: OperationRecord) => now() > keptUntil(record, retentionMs);
   const values = <T>(database: Database<T, string>) => [...database.getRange()].map(({ value }) => value);
   const records = (database: Database<Kept, string>) => values(database).map(whole);
-  /** What another process has committed is seen from the next turn of the event loop on, or from here. */
-  const fresh = () => { root.resetReadTxn(); };
+  /** What another process has committed, and what was asked of this one before, is seen from here. */
+  const fresh = () => {
+    commit();
+    root.resetReadTxn();
+  };
 
   /** Within a transaction. */
   function dropExpired(): void {
@@ -108,6 +111,7 @@ export function openLocalStore({ folder, retentionMs, maxRetentionMs = 0, maxRes
   }
 
   function commit(): void {
+    if (queue.length === 0) return;
     const writes = queue;
     queue = [];
     const isDue = now() - purgedAt > purgeEveryMs;
@@ -168,7 +172,7 @@ export function openLocalStore({ folder, retentionMs, maxRetentionMs = 0, maxRes
     },
     problem: () => null,
     async close() {
-      if (queue.length > 0) commit();
+      commit();
       await root.close();
     },
   };

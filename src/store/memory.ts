@@ -20,23 +20,51 @@ interface Entry {
   endedAt: number | null;
 }
 
-const maxTombstones = 10_000;
+export interface MemoryStore extends Store {
+  /** The same as put, of a record that nobody changes any more. */
+  keep(record: OperationRecord): void;
+  /** Drops a record with its documents, as if it had never been here. */
+  forget(operationId: string): void;
+}
 
-export function createMemoryStore(limits: MemoryStoreLimits, clock: Pick<Clock, 'now'>): Store {
+const maxTombstones = 10_000;
+/** How often all of them are looked through for what is over, in milliseconds: not with each put, which many records would make slow. */
+const tidyEveryMs = 1_000;
+
+export function createMemoryStore(limits: MemoryStoreLimits, clock: Pick<Clock, 'now'>): MemoryStore {
   // In the order of creation: the first is the oldest.
   const entries = new Map<string, Entry>();
   // In the order in which their records were dropped.
   const tombstones = new Map<string, Expired>();
   const instances = new Map<string, InstanceRecord>();
+  let resultBytes = 0;
+  let tidyAt = clock.now();
+
+  function remove(operationId: string, { bytes }: Entry): void {
+    entries.delete(operationId);
+    resultBytes -= bytes;
+  }
 
   /** A running operation's record is never dropped. */
+  function dropIfExpired(operationId: string, entry: Entry, now: number): void {
+    const { record, endedAt } = entry;
+    if (endedAt === null || now - endedAt <= keptMs(record, limits.retentionMs)) return;
+    remove(operationId, entry);
+    const tombstone = tombstoneOf(record, limits.retentionMs);
+    if (tombstone !== null) bury(tombstone);
+  }
+
   function dropExpired(): void {
-    for (const [operationId, { record, endedAt }] of entries) {
-      if (endedAt === null || clock.now() - endedAt <= keptMs(record, limits.retentionMs)) continue;
-      entries.delete(operationId);
-      const tombstone = tombstoneOf(record, limits.retentionMs);
-      if (tombstone !== null) bury(tombstone);
-    }
+    const now = clock.now();
+    tidyAt = now + tidyEveryMs;
+    for (const [operationId, entry] of entries) dropIfExpired(operationId, entry, now);
+  }
+
+  /** What there is of it, when its time is not over. */
+  function find(operationId: string): Entry | undefined {
+    const entry = entries.get(operationId);
+    if (entry !== undefined) dropIfExpired(operationId, entry, clock.now());
+    return entries.get(operationId);
   }
 
   function bury(tombstone: Expired): void {
@@ -49,29 +77,37 @@ export function createMemoryStore(limits: MemoryStoreLimits, clock: Pick<Clock, 
   }
 
   function dropOldResults(keep: Entry): void {
-    let total = 0;
-    for (const { bytes } of entries.values()) total += bytes;
+    if (resultBytes <= limits.maxResultBytes) return;
     for (const entry of entries.values()) {
-      if (total <= limits.maxResultBytes) return;
+      if (resultBytes <= limits.maxResultBytes) return;
       if (entry === keep) continue;
-      total -= entry.bytes;
+      resultBytes -= entry.bytes;
       entry.documents = null;
       entry.bytes = 0;
     }
   }
 
+  function keep(record: OperationRecord): void {
+    if (clock.now() >= tidyAt) dropExpired();
+    const entry = find(record.operationId);
+    const later = laterForm(entry?.record ?? null, record);
+    const endedAt = later.endedAt === null ? null : (entry?.endedAt ?? clock.now());
+    if (entry === undefined) entries.set(record.operationId, { documents: null, bytes: 0, record: later, endedAt });
+    else Object.assign(entry, { record: later, endedAt });
+  }
+
   return {
     put(record) {
-      dropExpired();
-      const entry = entries.get(record.operationId);
-      const later = structuredClone(laterForm(entry?.record ?? null, record));
-      const endedAt = later.endedAt === null ? null : (entry?.endedAt ?? clock.now());
-      entries.set(record.operationId, { documents: null, bytes: 0, ...entry, record: later, endedAt });
+      keep(structuredClone(record));
       return Promise.resolve();
     },
-    get(operationId) {
-      dropExpired();
+    keep,
+    forget(operationId) {
       const entry = entries.get(operationId);
+      if (entry !== undefined) remove(operationId, entry);
+    },
+    get(operationId) {
+      const entry = find(operationId);
       return Promise.resolve(entry === undefined ? null : structuredClone(entry.record));
     },
     expired(operationId) {
@@ -89,14 +125,15 @@ export function createMemoryStore(limits: MemoryStoreLimits, clock: Pick<Clock, 
     putDocuments(operationId, documents) {
       const entry = entries.get(operationId);
       if (entry === undefined) return Promise.reject(new Error(`there is no record of operation ${operationId}`));
+      resultBytes -= entry.bytes;
       entry.documents = documents;
       entry.bytes = documents.reduce((sum, document) => sum + document.byteLength, 0);
+      resultBytes += entry.bytes;
       dropOldResults(entry);
       return Promise.resolve();
     },
     getDocuments(operationId) {
-      dropExpired();
-      return Promise.resolve(entries.get(operationId)?.documents ?? null);
+      return Promise.resolve(find(operationId)?.documents ?? null);
     },
     putInstance(instance) {
       instances.set(instance.instance, instance);

@@ -5,12 +5,13 @@ import type { Clock, InstanceRecord, Log, Store } from '../core/ports.js';
 import { laterForm } from '../domain/later-form.js';
 import type { OperationRecord } from '../domain/operation.js';
 import { createBacklog } from './backlog.js';
+import type { MemoryStore } from './memory.js';
 import { createOutage } from './outage.js';
 
 export interface ResilientDeps {
   /** Rejects with a StoreError where it cannot do what is asked, within a bounded time. */
   local: Omit<Store, 'problem'>;
-  memory: Store;
+  memory: MemoryStore;
   clock: Clock;
   log: Log;
   /** Whether documents go to the disk at all; else they are in this process only, and nothing of them is told. */
@@ -19,11 +20,15 @@ export interface ResilientDeps {
 
 /** How long the end of the process may wait for records on their way to the disk, in milliseconds. */
 const lastWritesMs = 400;
+/** Records of ended operations that are on the disk and stay here too, for an outage: the newest. */
+const maxWrittenHere = 1_000;
 
 export function createResilientStore({ local, memory, clock, log, keepDocuments }: ResilientDeps): Store {
   const outage = createOutage(clock, log);
   const backlog = createBacklog({ local, memory, keepDocuments });
   const inFlight = new Set<Promise<unknown>>();
+  // In the order in which they came to the disk.
+  const writtenHere = new Set<string>();
   let mending = false;
 
   /** Never rejects. */
@@ -66,6 +71,19 @@ export function createResilientStore({ local, memory, clock, log, keepDocuments 
       });
   }
 
+  /** An operation that runs, and what only this process has, stays here. */
+  function written({ operationId, outcome }: OperationRecord): void {
+    backlog.written(operationId);
+    if (outcome === null) return;
+    writtenHere.delete(operationId);
+    writtenHere.add(operationId);
+    for (const oldest of writtenHere) {
+      if (writtenHere.size <= maxWrittenHere) return;
+      writtenHere.delete(oldest);
+      if (keepDocuments && backlog.why(oldest) === null) memory.forget(oldest);
+    }
+  }
+
   async function readRecords(ask: () => Promise<OperationRecord[]>, own: OperationRecord[], ownToo: (record: OperationRecord) => boolean): Promise<OperationRecord[]> {
     const stored = await attempt('read', ask);
     const byId = new Map((stored.ok ? stored.value : []).map((record) => [record.operationId, record]));
@@ -79,9 +97,9 @@ export function createResilientStore({ local, memory, clock, log, keepDocuments 
   return {
     async put(record) {
       const copy = structuredClone(record);
-      await memory.put(copy);
+      memory.keep(copy);
       const done = await attempt('write', () => local.put(copy));
-      if (done.ok) backlog.written(copy.operationId);
+      if (done.ok) written(copy);
       else backlog.add(copy.operationId, done.why);
     },
     async get(operationId) {

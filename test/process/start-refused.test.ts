@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { describe, expect, it } from 'vitest';
 import { ConfigError, loadConfig } from '../../src/config/load.js';
 import { type OptionName, type OptionRow, optionRows } from '../../src/config/options.js';
-import { programPath } from '../support/server.js';
+import { programPath, startServer } from '../support/server.js';
 
 /** A value that each option refuses, and one that is only beyond its bounds. */
 const badValues: Record<OptionName, string[]> = {
@@ -150,6 +150,13 @@ describe('a connection string that cannot be used stops the program, which says 
     expect(start([], { MDB_MCP_CONNECTION_STRING: 'nonsense' })).toMatchObject({ code: 2, stderr: expect.stringMatching(/^mongo-leash: MDB_MCP_CONNECTION_STRING: /m) });
     expect(start(['--uri', 'nonsense'])).toMatchObject({ code: 2, stderr: expect.stringMatching(/^mongo-leash: --uri: /m) });
   });
+});
+
+it('an option that only the driver knows to be wrong ends a server that has told its tools, with the same exit code and message', async () => {
+  const server = await startServer({ uri: 'mongodb://127.0.0.1:1/?nonsense=1' });
+  expect((await server.client.listTools()).tools.length).toBeGreaterThan(0);
+  expect(await server.exited).toEqual({ code: 2, signal: null });
+  expect(server.stderr.join('\n')).toMatch(/mongo-leash: MONGO_LEASH_URI: .*nonsense/);
 });
 
 describe('a secret is not repeated', () => {

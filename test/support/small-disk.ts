@@ -1,7 +1,7 @@
 /** A file system of a few hundred kilobytes that a test can fill: mounting one takes root on Linux. */
 
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync, rmdirSync, statfsSync, writeFileSync } from 'node:fs';
+import { appendFileSync, mkdtempSync, rmSync, rmdirSync, statfsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -27,8 +27,14 @@ export function mountSmallDisk(kilobytes: number): { disk: SmallDisk; why: null 
     disk: {
       folder,
       fill() {
-        const { bavail, bsize } = statfsSync(folder);
-        writeFileSync(filler, Buffer.alloc(bavail * bsize));
+        // Whoever writes there meanwhile takes a part of what is left.
+        for (let left = freeBytes(folder); left > 0; left = freeBytes(folder)) {
+          try {
+            appendFileSync(filler, Buffer.alloc(left));
+          } catch (error) {
+            if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error;
+          }
+        }
       },
       free: () => { rmSync(filler); },
       remove() {
@@ -37,4 +43,9 @@ export function mountSmallDisk(kilobytes: number): { disk: SmallDisk; why: null 
       },
     },
   };
+}
+
+function freeBytes(folder: string): number {
+  const { bavail, bsize } = statfsSync(folder);
+  return bavail * bsize;
 }
