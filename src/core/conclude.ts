@@ -5,7 +5,7 @@ import type { OperationRecord } from '../domain/operation.js';
 import type { Judgement } from '../domain/verdict.js';
 import { type Outcome, isFinal, nextOutcome } from '../domain/words.js';
 import { pause } from './clock.js';
-import { type LiveOperation, refreshRecord } from './live.js';
+import { type LiveOperation, moveWait, refreshRecord } from './live.js';
 import type { Clock, Log, Store } from './ports.js';
 
 export interface Conclude {
@@ -30,6 +30,8 @@ export function createConclude(deps: { clock: Clock; store: Store; log: Log; for
     }
     record.outcome = nextOutcome(record.outcome, outcome);
     record.by = judgement.by;
+    // Whoever waits is answered now: the record goes to the store as it will be.
+    if (record.wait === 'waiting' && !operation.foreign) moveWait(operation, 'answered');
     record.endedAt = clock.iso();
     record.elapsedMs = Math.round(clock.now() - operation.startedAt);
     operation.cancelDeadline();
@@ -49,9 +51,9 @@ export function createConclude(deps: { clock: Clock; store: Store; log: Log; for
 
   function keep(operation: LiveOperation): void {
     const { record } = operation;
-    const kept = operation.documents.length === 0 ? Promise.resolve() : store.putDocuments(record.operationId, operation.documents);
-    kept
-      .then(() => store.put(record))
+    const documentsKept = operation.documents.length === 0 ? Promise.resolve() : store.putDocuments(record.operationId, operation.documents);
+    // Asked for in this order, and in one turn: a store in another process is told of both at once.
+    Promise.all([documentsKept, store.put(record)])
       .then(
         () => {
           // A lost operation whose call is still in flight may yet be answered.

@@ -114,9 +114,9 @@ export function createConnections(deps: ConnectionsDeps): ConnectionTable {
 
   const visible: ConnectionTable['visible'] = ({ principal, admin }) => [...table.values()].filter((each) => each.principal === null || each.principal === principal || admin === true);
 
-  function find(id: string, caller: Caller): Connection {
+  function find(id: string, caller: Caller, path = 'connectionId'): Connection {
     const found = visible(caller).find((each) => each.id === id);
-    if (found === undefined) throw notThere(id);
+    if (found === undefined) throw notThere(id, path);
     return found;
   }
 
@@ -139,7 +139,7 @@ export function createConnections(deps: ConnectionsDeps): ConnectionTable {
     if ([...table.values()].filter(({ source }) => source === 'explicit').length + dialling >= maxExplicit) throw new LeashError('busy', `${maxExplicit} connections are open: the limit is reached.`, { next: 'End one with disconnect, then call again.' });
     const { description, deployment } = openFree(connectionString);
     const id = deps.newConnectionId();
-    const connection = add(id, { name: name ?? id, source: 'explicit', principal: caller.principal, description }, () => deployment);
+    const connection = add(id, { name: redact(name ?? id), source: 'explicit', principal: caller.principal, description }, () => deployment);
     dialling += 1;
     try {
       await dial(connection, caller);
@@ -195,7 +195,7 @@ export function createConnections(deps: ConnectionsDeps): ConnectionTable {
       if (closing) throw new LeashError('shutting_down', 'This server is shutting down.');
       if (connectionString !== undefined) return await viewOf(await connectNew(connectionString, name, caller));
       if (name === undefined) throw new LeashError('bad_argument', 'connect needs a connectionString, or the connectionName of a connection of the configuration.');
-      const connection = find(name, caller);
+      const connection = find(name, caller, 'connectionName');
       await dial(connection, caller);
       return await viewOf(connection);
     },
@@ -249,6 +249,6 @@ function watched(connection: Connection, deployment: Deployment): Deployment {
 }
 
 /** Others' connections are not there, in the same way as ones that do not exist. */
-function notThere(id: string): LeashError {
-  return new LeashError('not_found', `There is no connection ${JSON.stringify(id.slice(0, 80))}.`, { path: 'connectionId', database: 'Nothing was sent to the database.', next: 'list-connections shows those that there are.' });
+function notThere(id: string, path = 'connectionId'): LeashError {
+  return new LeashError('not_found', `There is no connection ${JSON.stringify(id.slice(0, 80))}.`, { path, database: 'Nothing was sent to the database.', next: 'list-connections shows those that there are.' });
 }

@@ -6,13 +6,13 @@ import type { Admission } from './admission.js';
 import { pause } from './clock.js';
 import type { Connection, ConnectionTable } from './connections.js';
 import type { Engine, Leash, OperationsList, Reference } from './leash.js';
-import { maySee } from './listing.js';
+import { maySee, storedFor } from './listing.js';
 import type { Clock, Store } from './ports.js';
 import type { Caller } from './request.js';
 
 export interface FleetDeps {
   connections: ConnectionTable;
-  store: Pick<Store, 'get' | 'problem'>;
+  store: Pick<Store, 'get' | 'list' | 'problem'>;
   clock: Clock;
   admission: Pick<Admission, 'load'>;
 }
@@ -30,7 +30,7 @@ export function createFleet({ connections, store, clock, admission }: FleetDeps)
     const all = connections.visible(caller);
     if (all.length <= 1) return [all[0] ?? connections.resolve(undefined, caller)];
     for (const how of ['own', 'followed'] as const) {
-      const holder = all.find(({ opened }) => opened?.engine.holds(reference, caller.session) === how);
+      const holder = all.find(({ opened }) => opened?.engine.holds(reference, caller) === how);
       if (holder !== undefined) return [holder];
     }
     // An engine says that it knows no such request, whichever is asked.
@@ -94,21 +94,30 @@ export function createFleet({ connections, store, clock, admission }: FleetDeps)
     const all = connections.visible(caller);
     const [only, ...others] = all;
     if (others.length === 0) return await connections.engine(only ?? connections.resolve(undefined, caller)).operations(caller);
-    const used = all.filter(({ opened }) => opened !== null);
-    const lists = await askAll(used, (engine) => engine.operations(caller));
-    const unused = all.filter(({ opened }) => opened === null);
+    // The one of the start is asked whatever this process has done so far.
+    const used = all.filter(({ opened, source }) => opened !== null || source === 'preconfigured');
+    const looks = await askAll(used, (engine) => engine.listing(caller));
+    const stored = await storedFor(store, caller);
+    const looked = new Map(looks.map((each) => [each.connection, each]));
+    const lists = await askAll(used, async (_engine, connection) => {
+      const look = looked.get(connection);
+      if (look === undefined || 'error' in look) throw look?.error;
+      return await look.answer(stored);
+    });
+    const unused = all.filter((each) => !used.includes(each));
     const running = new Map<string, OperationRecord>();
     const found = lists.flatMap((each) => {
       const engine = connections.engine(each.connection);
       const records = 'answer' in each ? each.answer.running : engine.live(caller);
-      return records.map((record) => ({ record, id: each.connection.id, isOwn: engine.holds(record, caller.session) === 'own' }));
+      return records.map((record) => ({ record, id: each.connection.id, isOwn: engine.holds(record, caller) === 'own' }));
     });
     // What was begun here before what is only followed: two connections may lead to one deployment.
     for (const { record, id } of [...found.filter(({ isOwn }) => isOwn), ...found]) {
       if (!running.has(record.operationId)) running.set(record.operationId, { ...record, connectionId: record.connectionId ?? id });
     }
     const unseen = new Map(lists.flatMap((each) => ('answer' in each ? each.answer.unseen : [])).map((record) => [record.operationId, record]));
-    const ended = new Map(lists.flatMap((each) => ('answer' in each ? each.answer.ended : [])).map((record) => [record.operationId, record]));
+    // Those of connections that were not asked are on record all the same.
+    const ended = new Map([...stored.filter(({ outcome }) => outcome !== null), ...lists.flatMap((each) => ('answer' in each ? each.answer.ended : []))].map((record) => [record.operationId, record]));
     return {
       running: [...running.values()],
       unseen: [...unseen.values()].filter(({ operationId }) => !running.has(operationId) && !ended.has(operationId)),

@@ -12,7 +12,7 @@ import { createFind } from './find.js';
 import { createForeign } from './foreign.js';
 import { keepRecord, noteProblem } from './keep.js';
 import { createKiller } from './kill.js';
-import { type OperationsList, createListing, maySee, settlingLooks, settlingPauseMs } from './listing.js';
+import { type Listing, type OperationsList, createListing, maySee, settlingLooks, settlingPauseMs, storedFor } from './listing.js';
 import { type LiveOperation, addLook, judgeLive, moveWait, nodesOf, refreshRecord } from './live.js';
 import { owns } from './owner.js';
 import type { Clock, Deployment, InstanceRecord, Liveness, Log, Store } from './ports.js';
@@ -61,10 +61,12 @@ export interface Leash {
 
 /** The engine of one deployment, as one of several. */
 export interface Engine extends Leash {
-  /** Whether it is an operation that it has sent or is about to (or a request of this session that led to one), or one that it follows for another process. */
-  holds(reference: Reference, session: string): 'own' | 'followed' | null;
+  /** Whether it is an operation of the caller's that it has sent or is about to (or a request of this session that led to one), or one that it follows for another process. */
+  holds(reference: Reference, caller: Pick<Caller, 'principal' | 'admin' | 'session'>): 'own' | 'followed' | null;
   /** The records of what it has begun and has not ended, as far as the caller may see them: without a look at the database. */
   live(caller: Pick<Caller, 'principal' | 'admin'>): OperationRecord[];
+  /** What `operations` shows, in two steps. */
+  listing: Listing;
   /** Kills what it has begun, and verifies for up to so long; no new work from now on, but when not all is proven to have ended. */
   disconnect(budgetMs: number): Promise<ShutdownReport>;
 }
@@ -99,7 +101,7 @@ export function createLeash(deps: LeashDeps): Engine {
   const settle = createSettle({ deployment, store, clock, log, registry, watch, livenessOf });
   const { find, adopt } = createFind({ deployment, store, clock, registry, watch, foreign, settle, livenessOf });
   const sweep = createSweep({ deployment, store, clock, log, registry, watch, adopt, killer, conclude, settle, self, livenessOf, mode: deps.sweepMode });
-  const list = createListing({ deployment, store, clock, registry, watch, foreign, settle, conclude, adopt, livenessOf });
+  const listing = createListing({ deployment, store, clock, registry, watch, foreign, settle, conclude, adopt, livenessOf });
   const shutdown = createShutdown({ deployment, registry, killer, conclude, clock, log });
   const run = createRun({ ...deps, deadlineGraceMs: limits.deadlineGraceMs, keepMs: limits.keepMs, registry, admission, watch, killer, conclude, isClosing: shutdown.isClosing });
 
@@ -189,7 +191,11 @@ export function createLeash(deps: LeashDeps): Engine {
       return { ...(await inspect(operation.record, waitMs === 0 && verdict === 'unknown' ? judgement.verdict : verdict)), hadEnded };
     },
 
-    operations: (caller) => list(caller),
+    operations: async (caller) => {
+      const list = await listing(caller);
+      return await list(await storedFor(store, caller));
+    },
+    listing,
 
     endSession(session) {
       for (const operation of ofSession(session)) {
@@ -198,10 +204,10 @@ export function createLeash(deps: LeashDeps): Engine {
       }
     },
 
-    holds(reference, session) {
+    holds(reference, caller) {
       const operation = 'operationId' in reference ? registry.get(reference.operationId) : null;
-      if (operation !== null) return operation.foreign ? 'followed' : 'own';
-      return 'requestId' in reference && registry.idOfRequest(session, reference.requestId) !== null ? 'own' : null;
+      if (operation !== null && maySee(caller, operation.record)) return operation.foreign ? 'followed' : 'own';
+      return 'requestId' in reference && registry.idOfRequest(caller.session, reference.requestId) !== null ? 'own' : null;
     },
 
     live: (caller) => registry.all().filter(({ foreign: isForeign, record }) => !isForeign && record.outcome === null && maySee(caller, record)).map(({ record }) => record),

@@ -50,8 +50,17 @@ export function maySee({ principal, admin }: Pick<Caller, 'principal' | 'admin'>
   return admin === true || owns(principal, record);
 }
 
+/** Looks at the deployment, and then makes the list with the records that the store has: whoever asks several deployments reads these once. */
+export type Listing = (caller: Caller) => Promise<(stored: readonly OperationRecord[]) => Promise<OperationsList>>;
+
+/** The records that the caller may see, the newest first. To be read after the looks, since what they miss may have ended meanwhile. */
+export async function storedFor(store: Pick<Store, 'list'>, { principal, admin }: Caller): Promise<OperationRecord[]> {
+  const principals = admin === true ? [undefined] : [principal, hashedPrincipal(principalHash(principal))];
+  return (await Promise.all(principals.map((each) => store.list(each)))).flat().sort((a, b) => (a.createdAt < b.createdAt ? 1 : -1));
+}
+
 /** Those of the caller's principal; of every principal for an administrator. */
-export function createListing({ deployment, store, clock, registry, watch, foreign, settle, conclude, adopt, livenessOf }: ListingDeps): (caller: Caller) => Promise<OperationsList> {
+export function createListing({ deployment, store, clock, registry, watch, foreign, settle, conclude, adopt, livenessOf }: ListingDeps): Listing {
   /** Takes looks into what this caller has open: whether further ones may settle that one of these is gone. */
   async function justMissed(looks: readonly Look[], caller: Caller): Promise<boolean> {
     let missed = false;
@@ -65,7 +74,7 @@ export function createListing({ deployment, store, clock, registry, watch, forei
     return missed && looks.every((look) => look.ok);
   }
 
-  return async function list(caller) {
+  return async function look(caller) {
     await deployment.ready();
     const hash = principalHash(caller.principal);
     const admin = caller.admin === true;
@@ -94,21 +103,21 @@ export function createListing({ deployment, store, clock, registry, watch, forei
         running.set(id, operation.record);
       }
     }
-    // What has ended in this very call is on its way to the store.
-    const justEnded = registry.all().map(({ record }) => record).filter((record) => maySee(caller, record) && record.outcome !== null);
-    const principals = admin ? [undefined] : [caller.principal, hashedPrincipal(hash)];
-    const stored = (await Promise.all(principals.map((principal) => store.list(principal)))).flat().sort((a, b) => (a.createdAt < b.createdAt ? 1 : -1));
-    const records = stored.filter(({ operationId }) => !running.has(operationId) && !justEnded.some((record) => record.operationId === operationId));
-    const settled = await settle(records);
-    const known = records.map((record) => settled.get(record.operationId) ?? record);
-    const ended = [...justEnded, ...known.filter((record) => record.outcome !== null)];
-    return {
-      unseen: await Promise.all(known.filter(({ outcome }) => outcome === null).map(async (record) => unseenRecord(record, looks, await livenessOf(record.instance)))),
-      storeProblem: store.problem(),
-      running: [...running.values()],
-      ended,
-      looked: looks.filter((look) => look.ok).map((look) => look.node),
-      silent: looks.flatMap((look) => (look.ok ? [] : [{ node: look.node, reason: look.reason }])),
+    return async (stored) => {
+      // What has ended in this very call is on its way to the store.
+      const justEnded = registry.all().map(({ record }) => record).filter((record) => maySee(caller, record) && record.outcome !== null);
+      const records = stored.filter(({ operationId }) => !running.has(operationId) && !justEnded.some((record) => record.operationId === operationId));
+      const settled = await settle(records);
+      const known = records.map((record) => settled.get(record.operationId) ?? record);
+      const ended = [...justEnded, ...known.filter((record) => record.outcome !== null)];
+      return {
+        unseen: await Promise.all(known.filter(({ outcome }) => outcome === null).map(async (record) => unseenRecord(record, looks, await livenessOf(record.instance)))),
+        storeProblem: store.problem(),
+        running: [...running.values()],
+        ended,
+        looked: looks.filter((look) => look.ok).map((look) => look.node),
+        silent: looks.flatMap((look) => (look.ok ? [] : [{ node: look.node, reason: look.reason }])),
+      };
     };
   };
 }

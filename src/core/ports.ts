@@ -2,9 +2,9 @@
 
 import type { KillSent, OperationRecord } from '../domain/operation.js';
 import type { ProcessIdentity, Sighting } from '../domain/facts.js';
-import type { Namespace } from '../domain/policy/pipeline-policy.js';
 import type { Tag } from '../domain/tag.js';
 import type { Cause, Outcome } from '../domain/words.js';
+import type { AggregateCommand, Command, FindCommand, PlainCommand, ReadOptions, ReadPreference } from './command.js';
 
 export interface Clock {
   /** Milliseconds of a monotonic clock. */
@@ -22,42 +22,7 @@ export interface Log {
   error(fields: object, message: string): void;
 }
 
-export type ReadPreference = 'primary' | 'primaryPreferred' | 'secondary' | 'secondaryPreferred' | 'nearest';
-
-/** What a read takes besides what it looks for; BSON-ready values. */
-export interface ReadOptions {
-  hint?: unknown;
-  collation?: unknown;
-  let?: unknown;
-  allowDiskUse?: boolean | undefined;
-}
-
-export interface AggregateCommand extends ReadOptions {
-  kind: 'aggregate';
-  on: Namespace;
-  pipeline: unknown[];
-  /** Writes have no documents and must not get a `$limit`. */
-  writes: boolean;
-}
-
-export interface FindCommand extends ReadOptions {
-  kind: 'find';
-  on: Namespace & { coll: string };
-  filter: unknown;
-  projection?: unknown;
-  sort?: unknown;
-  skip?: number | undefined;
-}
-
-/** Any other command that reads: its reply is one document, or begins a cursor (`listIndexes`, `listCollections`). */
-export interface PlainCommand {
-  kind: 'reply' | 'cursor';
-  db: string;
-  /** The command's name first, as the server wants it. */
-  command: Record<string, unknown>;
-}
-
-export type Command = AggregateCommand | FindCommand | PlainCommand;
+export type { AggregateCommand, Command, FindCommand, PlainCommand, ReadOptions, ReadPreference };
 
 /** One operation, ready for the wire, its limits settled. */
 export interface ExecuteRequest {

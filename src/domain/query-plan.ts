@@ -24,13 +24,18 @@ const children = ['inputStage', 'outerStage', 'innerStage', 'thenStage', 'elseSt
 const lists = ['inputStages', 'shards'];
 /** Strategies by which a join that the query engine runs itself reads the whole of the joined collection. */
 const scanningJoins: ReadonlySet<unknown> = new Set(['HashJoin', 'NestedLoopJoin']);
-/** Stages that hand on each document that they read: below a limit, no more is read than the limit says. */
-const passing = /^(PROJECTION|SHARDING_FILTER|SKIP)/;
+/** Stages that, without a filter, hand on each document that they read: below a limit, no more is read than the limit says. */
+const passing = /^(PROJECTION|SHARDING_FILTER|FETCH)/;
 
-export function readPlan(explain: unknown): PlanReading {
-  const reading: PlanReading = { scans: [], unseen: [], readable: false };
+/** @param most documents that may be read without an index: a limit beyond it is none */
+export function readPlan(explain: unknown, most = Number.POSITIVE_INFINITY): PlanReading {
+  const reading: Reading = { scans: [], unseen: [], readable: false, most };
   readExplain(fieldsOf(explain), reading);
-  return { ...reading, scans: [...new Set(reading.scans)] };
+  return { scans: [...new Set(reading.scans)], unseen: reading.unseen, readable: reading.readable };
+}
+
+interface Reading extends PlanReading {
+  readonly most: number;
 }
 
 function fieldsOf(value: unknown): Fields {
@@ -41,11 +46,11 @@ function textOf(value: unknown): string {
   return typeof value === 'string' ? value : '';
 }
 
-function readExplain(explain: Fields, reading: PlanReading): void {
+function readExplain(explain: Fields, reading: Reading): void {
   const planner = fieldsOf(explain['queryPlanner']);
   if ('winningPlan' in planner) {
     reading.readable = true;
-    readStage(fieldsOf(planner['winningPlan']), textOf(planner['namespace']), reading, false);
+    readStage(fieldsOf(planner['winningPlan']), textOf(planner['namespace']), reading, Number.POSITIVE_INFINITY);
   }
   if (Array.isArray(explain['stages'])) {
     reading.readable = true;
@@ -54,18 +59,43 @@ function readExplain(explain: Fields, reading: PlanReading): void {
   for (const shard of Object.values(fieldsOf(explain['shards']))) readExplain(fieldsOf(shard), reading);
 }
 
-/** @param limited whether a limit above stops it after as many documents */
-function readStage(stage: Fields, namespace: string, reading: PlanReading, limited: boolean): void {
+/** @param limit documents at which a limit above stops it */
+function readStage(stage: Fields, namespace: string, reading: Reading, limit: number): void {
   const name = stage['stage'];
   const filtered = Object.keys(fieldsOf(stage['filter'])).length > 0;
-  if (name === 'COLLSCAN' && (filtered || !limited)) reading.scans.push(namespace);
+  const stops = !filtered && Number.isFinite(limit) && limit <= reading.most;
+  if ((name === 'COLLSCAN' || readsWholeIndex(stage)) && !stops) reading.scans.push(namespace);
   if (name === 'EQ_LOOKUP' && scanningJoins.has(stage['strategy'])) reading.scans.push(textOf(stage['foreignCollection']));
-  const below = name === 'LIMIT' || (limited && (name === undefined || passing.test(textOf(name))));
+  const below = limitBelow(stage, filtered, limit);
   for (const key of children) if (key in stage) readStage(fieldsOf(stage[key]), namespace, reading, below);
   for (const key of lists) for (const each of Array.isArray(stage[key]) ? stage[key] : []) readStage(fieldsOf(each), namespace, reading, below);
 }
 
-function readStages(stages: readonly unknown[], reading: PlanReading): void {
+function limitBelow(stage: Fields, filtered: boolean, limit: number): number {
+  const name = stage['stage'];
+  if (name === 'LIMIT') return Number(stage['limitAmount'] ?? 0);
+  // What is skipped has been read.
+  if (name === 'SKIP') return limit + Number(stage['skipAmount'] ?? 0);
+  return name === undefined || (!filtered && passing.test(textOf(name))) ? limit : Number.POSITIVE_INFINITY;
+}
+
+/** An index that is read from its one end to the other for want of any bound costs no less than the collection: a hint or a sort asks for that. */
+function readsWholeIndex(stage: Fields): boolean {
+  const bounds = fieldsOf(stage['indexBounds']);
+  // One that does not hold all documents may be small.
+  if (stage['isPartial'] === true || stage['isSparse'] === true) return false;
+  if (stage['stage'] === 'COUNT_SCAN') return isEnd(bounds['startKey'], 'MinKey') && isEnd(bounds['endKey'], 'MaxKey');
+  if (stage['stage'] !== 'IXSCAN') return false;
+  const all = Object.values(bounds);
+  return all.length > 0 && all.every((each) => Array.isArray(each) && (each[0] === '[MinKey, MaxKey]' || each[0] === '[MaxKey, MinKey]'));
+}
+
+function isEnd(key: unknown, end: 'MinKey' | 'MaxKey'): boolean {
+  const values = Object.values(fieldsOf(key));
+  return values.length > 0 && values.every((value) => fieldsOf(value)['_bsontype'] === end);
+}
+
+function readStages(stages: readonly unknown[], reading: Reading): void {
   for (const each of stages) {
     for (const [name, spec] of Object.entries(fieldsOf(each))) {
       const fields = fieldsOf(spec);
@@ -81,7 +111,7 @@ function readStages(stages: readonly unknown[], reading: PlanReading): void {
 /** Any value stands for those of the documents: whether there is an index does not depend on it. */
 const someValue = 1;
 
-function addLookup(spec: Fields, { unseen }: PlanReading): void {
+function addLookup(spec: Fields, { unseen }: Reading): void {
   const from = joined(spec['from']);
   const inner = Array.isArray(spec['pipeline']) ? (spec['pipeline'] as unknown[]) : [];
   // Without a collection it begins with $documents.
@@ -90,7 +120,7 @@ function addLookup(spec: Fields, { unseen }: PlanReading): void {
   unseen.push({ stage: '$lookup', from, pipeline: [...byField, ...inner], variables: Object.keys(fieldsOf(spec['let'])) });
 }
 
-function addGraphLookup(spec: Fields, { unseen }: PlanReading): void {
+function addGraphLookup(spec: Fields, { unseen }: Reading): void {
   const from = joined(spec['from']);
   if (from === null) return;
   const restriction = spec['restrictSearchWithMatch'];

@@ -31,7 +31,7 @@ export async function checkIndexes(checked: Checked, caller: ToolCaller, deps: P
     const answer = await runRead({ ...checked, on, namespaces, command: { kind: 'reply', db: on.db, command: { explain: command, verbosity: 'queryPlanner' } }, limit: 1, responseBytes: deps.limits.responseBytes, notes: [`This is the explain of the index check: ${tool} itself was not sent.`] }, caller, deps);
     const failure = failureAnswer(answer, deps.limits);
     if (failure !== null) return failure;
-    const { scans, unseen, readable } = readPlan(BSON.deserialize(answer.documents[0] ?? BSON.serialize({})));
+    const { scans, unseen, readable } = readPlan(BSON.deserialize(answer.documents[0] ?? BSON.serialize({})), deps.limits.maxLimit + 1);
     if (!readable) throw refusal(tool, 'the plan that the database gave cannot be read');
     if (scans.length > 0) throw refusal(tool, `${path === null ? '' : `${path} `}would scan the whole of ${scans.join(', ')}`);
     for (const join of unseen) waiting.push(explainOf(join, on, variables, checked.namespaces));

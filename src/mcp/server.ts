@@ -82,11 +82,23 @@ function schemaOf(schema: z.ZodObject, io: 'input' | 'output') {
   return plainSchema(json) as { type: 'object' };
 }
 
-/** Some clients refuse a list of types, which says the same as `anyOf`; the largest number that JSON holds exactly is no limit worth its bytes. */
+/**
+ * The same in words that every client takes. Some refuse a list of types, which says the same as `anyOf`, and anything
+ * beside an `anyOf`. What only says that anything goes is not worth its bytes, nor is the largest number that JSON holds exactly.
+ */
 function plainSchema(json: unknown): unknown {
   if (Array.isArray(json)) return json.map(plainSchema);
   if (typeof json !== 'object' || json === null) return json;
-  const said = Object.entries(json).filter(([key, value]) => key !== 'maximum' || value !== Number.MAX_SAFE_INTEGER);
+  const said = Object.entries(json).filter(([key, value]) => (key === 'maximum' ? value !== Number.MAX_SAFE_INTEGER : key !== 'additionalProperties' || value === false));
   const entries = said.map(([key, value]) => (key === 'type' && Array.isArray(value) ? ['anyOf', value.map((type) => ({ type: type as string }))] : [key, plainSchema(value)]));
-  return Object.fromEntries(entries) as unknown;
+  return describedWithin(Object.fromEntries(entries) as Record<string, unknown>);
+}
+
+/** The description of a choice stands in the first of its forms. */
+function describedWithin({ description, ...schema }: Record<string, unknown>): Record<string, unknown> {
+  if (description === undefined) return schema;
+  const { anyOf, ...rest } = schema;
+  if (!Array.isArray(anyOf) || typeof description !== 'string') return { description, ...schema };
+  const [first, ...others] = anyOf as object[];
+  return { anyOf: [{ description, ...first }, ...others], ...rest };
 }

@@ -31,7 +31,7 @@ function fromSelection(error: MongoServerSelectionError): LeashError {
     );
   }
   if (failing.length === 0 && servers.length > 0) {
-    return new LeashError('unreachable', `No member of the deployment fits: ${messageOf(error)}.`, { next: 'Ask with another readPreference, or wait for an election to end, then call again.', cause: error });
+    return new LeashError('unreachable', `No member of the deployment fits: ${messageOf(error)}.`, { next: 'Wait for an election to end, then call again; run takes another readPreference.', cause: error });
   }
   const what = list === '' ? messageOf(error) : `no suitable server answered: ${list}`;
   return new LeashError('unreachable', `The database could not be reached: ${what}.`, { cause: error });

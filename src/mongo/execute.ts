@@ -67,7 +67,7 @@ export function startExecution(client: MongoClient, listeners: SentListeners, re
       }
       const kept = await keep(taken).catch((error: unknown) => { throw new NotTaken(error, !cursor.isExhausted()); });
       if (kept < taken.length) return cursor.isExhausted() ? { kind: 'complete', more: true } : { kind: 'cut' };
-      if (full) return hasOwnLimit(request) && count >= request.limit ? await finish(cursor) : cursor.isExhausted() ? { kind: 'complete', more: true } : { kind: 'cut' };
+      if (full) return request.command.kind === 'cursor' || (hasOwnLimit(request) && count >= request.limit) ? await finish(cursor) : cursor.isExhausted() ? { kind: 'complete', more: true } : { kind: 'cut' };
       if (cursor.isExhausted()) return { kind: 'complete', more: false };
       await nextTurn();
     }
@@ -83,7 +83,7 @@ export function startExecution(client: MongoClient, listeners: SentListeners, re
     return kept;
   }
 
-  /** The command stops at one more than asked for: one further getMore at most finds the cursor's end. */
+  /** The command stops at one more than asked for, or lists names, whose cursor shows no tag while it is idle, so that no look could prove its end. */
   async function finish(cursor: RawCursor): Promise<ExecutionEnd> {
     while (!cursor.isExhausted()) {
       if (latched) return { kind: 'latched' };

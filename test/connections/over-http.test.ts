@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { sleeping } from '../support/checked.js';
 import { type HttpClient, type HttpTestServer, connectLegacy, connectModern, startHttpServer } from '../support/http-server.js';
 import { type TestMongo, eventually, startMongo, taggedAs } from '../support/mongo.js';
+import { newOperationId } from '../support/records.js';
 
 let first: TestMongo;
 let second: TestMongo;
@@ -113,4 +114,17 @@ describe('a named connection', () => {
     await boss.call('disconnect', { connectionId: 'preconfigured' });
     expect((await fetch(http.at('/readyz'))).status).toBe(200);
   });
+});
+
+it("another's operation that runs is answered in the words of one that is not there, also where a connection does not answer", async () => {
+  const { operationId } = await anna.call('run', { ...where, connectionId: 'preconfigured', pipeline: sleeping(60_000), waitMs: 0 });
+  await eventually('it runs', async () => (await taggedAs(first.client, operationId)).length > 0);
+  const other = await connectModern(http.url, 'ben-token-0123456789');
+  for (const tool of ['status', 'kill', 'result']) {
+    const [its, none] = await Promise.all([operationId as string, newOperationId()].map(async (id) => await other.call(tool, { id })));
+    expect([its.error.code, its.error.databaseState, its.next], tool).toEqual([none.error.code, none.error.databaseState, none.next]);
+    expect(its, tool).not.toHaveProperty('node');
+  }
+  await other.close();
+  expect(await anna.call('kill', { id: operationId })).toMatchObject({ verdict: 'stopped' });
 });

@@ -64,3 +64,8 @@ describe('a connection that a principal has opened', () => {
     expect(await codeOf(() => connections.connect({ connectionString: 'mongodb://h/' }, anna))).toBe('shutting_down');
   });
 });
+
+it('a connection string that came as the name is not repeated with its password', async () => {
+  const { connections } = table();
+  expect(await connections.connect({ connectionString: 'mongodb://h/', name: 'mongodb://anna:secret@h/' }, anna)).toMatchObject({ name: 'mongodb://<credentials>@h/' });
+});

@@ -1,4 +1,5 @@
 /** Resources in both protocol versions: what is listed, what is read, and what is not there for others. */
+import { rmSync, symlinkSync } from 'node:fs';
 import { Client as LegacyClient } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport as LegacyTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { Client } from '@modelcontextprotocol/client';
@@ -118,6 +119,15 @@ describe.each([['2026-07-28', modern], ['2025-11-25', legacy]] as const)('a clie
     await expect(client.read(`mongo-leash://operations/${read.operationId}/result`)).rejects.toThrow(/There is no such resource\./);
     expect((await client.call('result', { id: small.structuredContent.operationId })).structuredContent).toMatchObject({ error: { message: expect.stringMatching(/its documents are in a file/) } });
   });
+});
+
+it('a link in the folder of exports is not followed', async () => {
+  const server = await startServer({ uri: mongo.uriFor('reader', secret), stateFolder: freshFolder() });
+  const { path, resource } = await server.call('export', { database, collection: 'many', ...findAll({ limit: 10 }) });
+  rmSync(path);
+  symlinkSync(programPath, path);
+  await expect(server.client.readResource({ uri: resource })).rejects.toThrow(/has no file/);
+  await server.close();
 });
 
 describe('when the time of its record is over', () => {

@@ -108,10 +108,10 @@ describe('a server that may write', () => {
 
 describe("the server's own collections", () => {
   const own: [string, Record<string, unknown>, string][] = [
-    ['the database admin', { database: 'admin', collection: 'system.users', pipeline: [] }, 'collection'],
-    ['the database local', { database: 'local', collection: 'oplog.rs', pipeline: [] }, 'collection'],
-    ['the database config', { database: 'config', collection: 'transactions', pipeline: [] }, 'collection'],
-    ['a database spelt otherwise', { database: 'Local', collection: 'oplog.rs', pipeline: [] }, 'collection'],
+    ['the database admin', { database: 'admin', collection: 'system.users', pipeline: [] }, 'database'],
+    ['the database local', { database: 'local', collection: 'oplog.rs', pipeline: [] }, 'database'],
+    ['the database config', { database: 'config', collection: 'transactions', pipeline: [] }, 'database'],
+    ['a database spelt otherwise', { database: 'Local', collection: 'oplog.rs', pipeline: [] }, 'database'],
     ['system.profile', on('system.profile', []), 'collection'],
     ['$unionWith of system.views', on('source', [{ $unionWith: 'system.views' }]), 'pipeline[0].$unionWith'],
     ['$unionWith of system.views with a pipeline', on('source', [{ $unionWith: { coll: 'system.views', pipeline: [] } }]), 'pipeline[0].$unionWith'],
@@ -121,10 +121,10 @@ describe("the server's own collections", () => {
     ['$lookup within $facet', on('source', [{ $facet: { a: [{ $lookup: { from: { db: 'config', coll: 'x' }, as: 'x', pipeline: [] } }] } }]), 'pipeline[0].$facet.a[0].$lookup.from'],
   ];
   const others: [string, Record<string, unknown>, string][] = [
-    ['$currentOp', { database: 'admin', pipeline: [{ $currentOp: {} }] }, 'collection'],
+    ['$currentOp', { database: 'admin', pipeline: [{ $currentOp: {} }] }, 'database'],
     ['$currentOp elsewhere', on(undefined, [{ $currentOp: { allUsers: true } }]), 'pipeline[0].$currentOp'],
     ['$listLocalSessions', on(undefined, [{ $listLocalSessions: { allUsers: true } }]), 'pipeline[0].$listLocalSessions'],
-    ['$listSessions', { database: 'config', collection: 'system.sessions', pipeline: [{ $listSessions: { allUsers: true } }] }, 'collection'],
+    ['$listSessions', { database: 'config', collection: 'system.sessions', pipeline: [{ $listSessions: { allUsers: true } }] }, 'database'],
     ['$planCacheStats', on('source', [{ $planCacheStats: {} }]), 'pipeline[0].$planCacheStats'],
     ['$planCacheStats within $unionWith', on('source', [{ $unionWith: { coll: 'source', pipeline: [{ $planCacheStats: {} }] } }]), 'pipeline[0].$unionWith.pipeline[0].$planCacheStats'],
     ['$listCatalog', on('source', [{ $listCatalog: {} }]), 'pipeline[0].$listCatalog'],

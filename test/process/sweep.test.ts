@@ -145,6 +145,17 @@ describe('the sweep at the start', () => {
     expect(await paused.call('kill', { id: handle.operationId })).toMatchObject({ verdict: 'stopped' });
   });
 
+  it('ends what a server left that was killed before it had answered anything', async () => {
+    const dead = await serve();
+    dead.call('explain', { database: 'app', collection: 'things', method: [{ name: 'aggregate', arguments: { pipeline: sleeping(120_000) } }], verbosity: 'executionStats' }).catch(() => undefined);
+    const id = await eventually('it runs', async () => [...(await shown()).keys()][0]);
+    await killHard(dead);
+    const sweeper = await serve();
+    await eventually('it is swept', async () => (await taggedAs(mongo.client, id)).length === 0);
+    await eventually('its end is on record', async () => (await sweeper.call('status', { id })).outcome === 'killed');
+    expect(await sweeper.call('status', { id })).toMatchObject({ cause: 'sweep', by: 'us', verdict: 'stopped' });
+  });
+
   it('by two servers at once ends with one record', async () => {
     const dead = await serve();
     const orphans = [await startDetached({ server: dead, mongo }, sleeper), await startDetached({ server: dead, mongo }, { ...sleeper, startAnother: true })];

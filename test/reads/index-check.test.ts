@@ -52,6 +52,14 @@ describe('what would scan a whole collection is refused, and has not run:', () =
     ['aggregate', { collection: 'joining', pipeline: [] }, 'app.plain'],
     ['aggregate-db', { collection: undefined, pipeline: [{ $documents: [{ k: 1 }] }, by('plain')] }, 'app.plain'],
     ['run', { pipeline: [{ $match: { t: 1 } }] }, 'app.a'],
+    ['find', { filter: { t: 1 }, sort: { _id: 1 } }, 'app.a'],
+    ['find', { filter: { t: 1 }, hint: 'k_1' }, 'app.a'],
+    ['find', { skip: 1_000_000, limit: 1 }, 'app.a'],
+    ['count', { hint: { _id: 1 } }, 'app.a'],
+    ['aggregate', { pipeline: [{ $limit: 1_000_000 }, { $match: { t: 1 } }] }, 'app.a'],
+    ['aggregate', { pipeline: [indexed, { $lookup: { from: 'plain', pipeline: [{ $sort: { _id: 1 } }, { $match: { t: 1 } }], as: 'r' } }] }, 'app.plain'],
+    ['explain', { method: [{ name: 'find', arguments: { filter: { t: 1 } } }], verbosity: 'executionStats' }, 'app.a'],
+    ['export', { exportTarget: [{ name: 'find', arguments: {} }] }, 'app.a'],
   ] as const)('%s %j', async (tool, args, scanned) => {
     const answer = await server.callRaw(tool, { ...on, ...args, comment: 'checked' });
     const requestId = server.lastRequestId();
@@ -80,6 +88,8 @@ describe('what uses an index, or reads no more than its limit, runs:', () => {
     ['aggregate', { pipeline: [indexed, { $graphLookup: { from: 'indexed', startWith: '$k', connectFromField: 'n', connectToField: '_id', as: 'r' } }] }],
     ['aggregate-db', { collection: undefined, pipeline: [{ $documents: [{ k: 1 }] }, by('indexed')] }],
     ['run', { pipeline: [indexed] }],
+    ['find', { sort: { _id: 1 } }],
+    ['export', { exportTarget: [{ name: 'find', arguments: { limit: 10 } }] }],
   ] as const)('%s %j', async (tool, args) => {
     const answer = await server.callRaw(tool, { ...on, ...args, comment: 'checked' });
     const requestId = server.lastRequestId();
@@ -92,6 +102,18 @@ describe('what uses an index, or reads no more than its limit, runs:', () => {
     expect(answer).toMatchObject({ returned: 10, more: true, notes: [expect.stringMatching(/could not be counted.*would scan the whole of app\.a/)] });
     expect(answer).not.toHaveProperty('queryResultsCount');
   });
+});
+
+it('the schema of a view that would scan is refused, and that of one that uses an index is shown', async () => {
+  const db = mongo.client.db('app');
+  await db.createCollection('grouping', { viewOn: 'a', pipeline: [{ $group: { _id: '$t' } }] });
+  await db.createCollection('narrow', { viewOn: 'a', pipeline: [indexed] });
+  expect(await server.call('collection-schema', { ...on, collection: 'grouping' })).toMatchObject({ error: { code: 'refused_by_policy', message: expect.stringContaining('would scan the whole of app.a') } });
+  expect(await server.call('collection-schema', { ...on, collection: 'narrow' })).toMatchObject({ fieldsCount: expect.any(Number) });
+});
+
+it('an explain that runs nothing is answered, also of a scan', async () => {
+  expect(await server.call('explain', { ...on, method: [{ name: 'find', arguments: { filter: { t: 1 } } }] })).toMatchObject({ explainResult: { queryPlanner: { winningPlan: { inputStage: { stage: 'COLLSCAN' } } } } });
 });
 
 it('a call whose plan cannot be had is answered with the error of the database, and has not run', async () => {

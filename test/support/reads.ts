@@ -48,3 +48,30 @@ export async function startCall(server: TestServer, witness: MongoClient, tool: 
     answered: () => server.stdout.some((line) => (JSON.parse(line) as { id?: unknown }).id === requestId),
   };
 }
+
+/** One way to ask for the documents that a filter finds, and how many an answer says there are. */
+export interface Filtering {
+  tool: string;
+  args(filter: unknown): Record<string, unknown>;
+  /** Where a place within the filter is named, in errors and hints. */
+  path: string;
+  found(answer: any): number;
+}
+
+/** Every tool that takes a filter or a `$match`, on a collection. */
+export const filtering: Filtering[] = [
+  { tool: 'find', args: (filter) => ({ filter }), path: 'filter', found: ({ documents }) => documents.length },
+  { tool: 'aggregate', args: (filter) => ({ pipeline: [{ $match: filter }] }), path: 'pipeline[0].$match', found: ({ documents }) => documents.length },
+  { tool: 'count', args: (query) => ({ query }), path: 'query', found: ({ count }) => count },
+  { tool: 'distinct', args: (query) => ({ field: '_id', query }), path: 'query', found: ({ values }) => values.length },
+  { tool: 'explain', args: (filter) => ({ method: [{ name: 'find', arguments: { filter } }], verbosity: 'executionStats' }), path: 'filter', found: ({ explainResult }) => explainResult.executionStats.nReturned },
+  { tool: 'export', args: (filter) => ({ exportTarget: [{ name: 'find', arguments: { filter } }] }), path: 'filter', found: ({ documents }) => documents },
+];
+
+/** The same for a server that joins: the pipeline begins on the database. */
+export const joining = (from: string): Filtering => ({
+  tool: 'aggregate-db',
+  args: (filter) => ({ collection: undefined, pipeline: [{ $documents: [{}] }, { $lookup: { from, pipeline: [{ $match: filter }], as: 'r' } }, { $unwind: '$r' }] }),
+  path: 'pipeline[1].$lookup.pipeline[0].$match',
+  found: ({ documents }) => documents.length,
+});

@@ -84,7 +84,8 @@ describe("the server's own namespaces", () => {
     const refusal = error({ code: 'refused_by_policy', path: 'p', next: expect.stringContaining('--allow-internal') });
     expect(() => checkNamespace({ db, coll }, readOnly, 'p')).toThrow(refusal);
     checkNamespace({ db, coll }, internal, 'p');
-    expect(() => checkPipeline([], { db, coll }, readOnly)).toThrow(error({ path: 'collection' }));
+    // Whichever of the two arguments is at fault is the one that is named.
+    expect(() => checkPipeline([], { db, coll }, readOnly)).toThrow(error({ path: db === 'shop' ? 'collection' : 'database' }));
   });
 
   const oplog = { db: 'local', coll: 'oplog.rs' };
@@ -129,7 +130,7 @@ describe('names', () => {
     checkNamespace({ db, coll: null }, readOnly, 'p');
   });
 
-  it.each(['', '$cmd', '$cmd.aggregate', 'a$b', 'oplog.$main', 'a\0b'])('of collections that none can have are a bad argument: %j', (coll) => {
+  it.each(['', '$cmd', '$cmd.aggregate', 'a$b', 'oplog.$main', 'a\0b', '.a', '..', '../a'])('of collections that none can have are a bad argument: %j', (coll) => {
     expect(() => checkNamespace({ db: 'shop', coll }, readOnly, 'p')).toThrow(error({ code: 'bad_argument' }));
   });
 

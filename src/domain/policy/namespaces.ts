@@ -12,24 +12,26 @@ const ownDatabases: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * Checks a namespace that a call names.
+ * Checks a namespace that a call names. Where `path` is the argument `collection`, what is wrong with the database is
+ * told of the argument `database` beside it.
  * @throws LeashError `bad_argument` for a name that no database or collection can have; `refused_by_policy`, unless
  *   `allowInternal`, for the server's own: `admin`, `local`, `config`, `system.*`, `enxcol_.*`
  */
 export function checkNamespace(ns: Namespace, settings: PolicySettings, path: string): void {
-  checkNamespaceAt(ns, settings, rootPlace(path));
+  const place = rootPlace(path);
+  checkNamespaceAt(ns, settings, place, path === 'collection' ? rootPlace('database') : place);
 }
 
 /** As {@link checkNamespace}, for a place within a pipeline. */
-export function checkNamespaceAt({ db, coll }: Namespace, settings: PolicySettings, place: Place): void {
-  checkDatabaseName(db, place);
+export function checkNamespaceAt({ db, coll }: Namespace, settings: PolicySettings, place: Place, placeOfDatabase = place): void {
+  checkDatabaseName(db, placeOfDatabase);
   if (coll !== null) checkCollectionName(coll, place);
   if (coll !== null && Buffer.byteLength(`${db}.${coll}`) > 255) throw badArgument(place, `${quote(coll)} is no name of a collection: with its database it is longer than 255 bytes`);
   if (settings.allowInternal) return;
   const next = `Name another one, or ask the operator of this server to start it with ${liftedBy.allowInternal}.`;
   // Names of databases are unique without regard to case, so "Admin" can be no database of a user's.
   const reason = ownDatabases.get(db.toLowerCase());
-  if (reason !== undefined) throw refused(place, `the database ${quote(db)} is refused: ${reason}`, next);
+  if (reason !== undefined) throw refused(placeOfDatabase, `the database ${quote(db)} is refused: ${reason}`, next);
   if (coll !== null && isOwnCollection(coll)) {
     throw refused(place, `the collection ${quote(coll)} is refused: it is one of the server's own`, next);
   }
@@ -55,12 +57,13 @@ function checkDatabaseName(db: string, place: Place): void {
 
 /**
  * No collection can be created with a `$` in its name, but 6.0.5 takes `$cmd` and `a$b` where it reads: what it
- * makes of them is left untried. All else (spaces, quotes, dots, any script) is legal.
+ * makes of them is left untried. All else (spaces, quotes, dots within, any script) is legal.
  */
 function checkCollectionName(coll: string, place: Place): void {
   if (coll === '') throw badArgument(place, 'the name of a collection must not be empty');
   const wrong = /[$\0]/.exec(coll);
   if (wrong) throw badArgument(place, `${quote(coll)} is no name of a collection: it contains ${quote(wrong[0])}`);
+  if (coll.startsWith('.')) throw badArgument(place, `${quote(coll)} is no name of a collection: it begins with a dot`);
 }
 
 /**

@@ -3,6 +3,7 @@
 import { z } from 'zod';
 import { type JsonValue, renderDocument } from '../../domain/ejson-out.js';
 import { checkNamespace } from '../../domain/policy/pipeline-policy.js';
+import { untrustedNames } from '../answer.js';
 import { type MetadataAnswer, type MetadataRead, metadataAnnotations, metadataBody, readMetadata, serverCodes } from '../metadata.js';
 import { connectionIdArgument } from '../shapes.js';
 import { type ToolAnswer, type ToolCaller, type ToolDeps, defineTool } from '../tool.js';
@@ -36,7 +37,7 @@ export const collectionIndexesTool = defineTool({
     const search = await searchIndexesOf(base, caller, deps);
     if ('answer' in search) return search.answer;
     const { searchIndexes } = search;
-    return { isError: false, body: metadataBody(classic.record, { classicIndexes, searchIndexes, classicIndexesCount: classicIndexes.length, searchIndexesCount: searchIndexes.length }, notes) };
+    return { isError: false, body: metadataBody(classic.record, { classicIndexes, searchIndexes, classicIndexesCount: classicIndexes.length, searchIndexesCount: searchIndexes.length, untrusted: untrustedNames }, notes) };
   },
 });
 

@@ -6,7 +6,8 @@ import type { Command } from '../../core/ports.js';
 import { checkNamespace } from '../../domain/policy/pipeline-policy.js';
 import { type SchemaAnalysis, createSchemaAnalysis } from '../../domain/schema.js';
 import { type MetadataRead, fitting, metadataAnnotations, metadataBody, readMetadata, replyOf } from '../metadata.js';
-import { responseLimit } from '../answer.js';
+import { responseLimit, untrustedNames } from '../answer.js';
+import { checkIndexes } from '../index-check.js';
 import { connectionIdArgument, responseBytesArgument } from '../shapes.js';
 import { type ToolAnswer, type ToolCaller, type ToolDeps, defineTool } from '../tool.js';
 
@@ -30,6 +31,8 @@ interface Plan {
   /** About so many documents there are; null where counting them would mean reading them. */
   of: number | null;
   exists: boolean;
+  /** Reading a few of its documents may mean reading all of a collection. */
+  isView: boolean;
 }
 
 export const collectionSchemaTool = defineTool({
@@ -54,6 +57,11 @@ export const collectionSchemaTool = defineTool({
     const base = { tool: name, connectionId, on, notes };
     const plan = await planFor(base, Math.min(sampleSize, deps.limits.maxLimit), caller, deps);
     if ('answer' in plan) return plan.answer;
+    if (plan.isView) {
+      const explainable = { aggregate: collection, pipeline: [{ $limit: plan.size + 1 }], cursor: {} };
+      const refused = await checkIndexes({ tool: name, on, namespaces: [{ ns: on, path: 'collection' }], explainable, connectionId }, caller, deps);
+      if (refused !== null) return refused;
+    }
     let { method } = plan;
     let read = await readMetadata(sampling(base, plan, method), caller, deps);
     if (!read.ok && read.record.error?.code === noMoreRandom) {
@@ -70,7 +78,7 @@ export const collectionSchemaTool = defineTool({
     if (analysis.hasTooManyNames()) notes.push('An object has more field names than are counted here: its names seem to be data.');
     return {
       isError: false,
-      body: metadataBody(read.record, { schema, fieldsCount: analysis.fieldsCount(), ...(left === 0 ? {} : { fieldsNotShown: left }), sample, summary: summaryOf({ ...plan, method }, analysis.count(), `${database}.${collection}`) }, notes),
+      body: metadataBody(read.record, { schema, fieldsCount: analysis.fieldsCount(), ...(left === 0 ? {} : { fieldsNotShown: left }), sample, summary: summaryOf({ ...plan, method }, analysis.count(), `${database}.${collection}`), ...(analysis.count() === 0 ? {} : { untrusted: untrustedNames }) }, notes),
     };
   },
 });
@@ -83,15 +91,16 @@ async function planFor(base: Omit<MetadataRead, 'command'>, size: number, caller
   if (!listed.ok) return listed;
   const [found] = listed.documents.map((document) => BSON.deserialize(document));
   const exists = found !== undefined;
-  if (exists && found['type'] !== 'collection') return { method: 'first', size, of: null, exists };
+  const isView = exists && found['type'] === 'view';
+  if (exists && found['type'] !== 'collection') return { method: 'first', size, of: null, exists, isView };
   const counted = await readMetadata({ ...base, command: { kind: 'reply', db, command: { count: coll } } }, caller, deps);
   if (!counted.ok) return counted;
   const of = Number(replyOf(counted.documents)['n']);
-  if (of <= size) return { method: 'all', size, of, exists };
+  if (of <= size) return { method: 'all', size, of, exists, isView };
   const most = Math.floor(of / randomShare);
-  if (of <= smallCollection || size <= most) return { method: 'random', size, of, exists };
+  if (of <= smallCollection || size <= most) return { method: 'random', size, of, exists, isView };
   base.notes.push(`sampleSize was ${size}; a random sample of more than ${most} of these documents would make the database read and sort all of them, so ${most} were drawn.`);
-  return { method: 'random', size: most, of, exists };
+  return { method: 'random', size: most, of, exists, isView };
 }
 
 function sampling(base: Omit<MetadataRead, 'command'>, { size }: Plan, method: Method): MetadataRead {

@@ -3,7 +3,9 @@
 import { z } from 'zod';
 import { documentsToJson } from '../../domain/ejson-out.js';
 import { LeashError } from '../../domain/errors.js';
+import { untrustedNote } from '../answer.js';
 import { readArguments } from '../arguments.js';
+import { checkIndexes } from '../index-check.js';
 import { failureAnswer } from '../operation-answer.js';
 import { runRead } from '../read.js';
 import { renderReply } from '../reply.js';
@@ -51,13 +53,17 @@ export const explainTool = defineTool({
     const query = methods[method.name](method.name, method.arguments, { on: { db: args.database, coll: args.collection }, policy, limits, notes });
     const command = { explain: query.explainable, verbosity };
     const { connectionId, maxTimeMS, comment } = args;
+    if (verbosity !== 'queryPlanner') {
+      const refused = await checkIndexes({ tool: 'explain', on: query.on, namespaces: query.namespaces, explainable: query.explainable, connectionId, maxTimeMS, comment }, caller, deps);
+      if (refused !== null) return refused;
+    }
     const answer = await runRead({ tool: 'explain', connectionId, on: query.on, namespaces: query.namespaces, command: { kind: 'reply', db: query.on.db, command }, limit: 1, maxTimeMS, comment, responseBytes: bytes, notes }, caller, deps);
     const failure = failureAnswer(answer, limits);
     if (failure !== null) return failure;
     const { record, documents } = answer;
     const reply = renderReply(documents, { canonical: false });
     const allNotes = [...record.notes, ...reply.notes];
-    const head = { method: method.name, verbosity, operationId: record.operationId, elapsedMs: record.elapsedMs, ...(allNotes.length === 0 ? {} : { notes: allNotes }) };
+    const head = { method: method.name, verbosity, operationId: record.operationId, elapsedMs: record.elapsedMs, untrusted: untrustedNote.replace('documents hold', 'the plan holds'), ...(allNotes.length === 0 ? {} : { notes: allNotes }) };
     const whole = { explainResult: reply.value, ...head };
     if (Buffer.byteLength(JSON.stringify(whole)) <= bytes) return { isError: false, body: whole };
     const cut = (maxChars: number) => ({ explainResult: null, partialDocument: documentsToJson(documents, { canonical: false, maxChars }).partial, ...head, next: 'The whole is larger than the answer: ask with a larger responseBytesLimit.' });

@@ -3,6 +3,7 @@
 import { BSON } from 'bson';
 import { z } from 'zod';
 import { checkNamespace } from '../../domain/policy/pipeline-policy.js';
+import { untrustedNames } from '../answer.js';
 import { fitting, metadataAnnotations, metadataBody, readMetadata } from '../metadata.js';
 import { connectionIdArgument } from '../shapes.js';
 import { defineTool } from '../tool.js';
@@ -36,13 +37,15 @@ export const listCollectionsTool = defineTool({
     });
     const collections = fitting(all, limits.responseBytes);
     const rest = all.length - collections.length;
+    if (record.more === true) notes.push(`This server keeps ${all.length} of the names, as many as --result-bytes allows: how many there are is not known.`);
     return {
       isError: false,
       body: metadataBody(record, {
         collections,
-        totalCount: all.length,
+        ...(record.more === true ? { more: true } : { totalCount: all.length }),
+        ...(all.length === 0 ? {} : { untrusted: untrustedNames }),
         ...(rest === 0 ? {} : { next: `${rest} more were read and did not fit: call result with id "${record.operationId}" and offset ${collections.length}.` }),
-      }),
+      }, notes),
     };
   },
 });

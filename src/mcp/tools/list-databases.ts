@@ -1,6 +1,7 @@
 /** The tool `list-databases`: the databases that this user may see. */
 
 import { z } from 'zod';
+import { untrustedNames } from '../answer.js';
 import { fitting, metadataAnnotations, metadataBody, readMetadata, replyOf } from '../metadata.js';
 import { connectionIdArgument } from '../shapes.js';
 import { defineTool } from '../tool.js';
@@ -22,6 +23,6 @@ export const listDatabasesTool = defineTool({
     const found = replyOf(read.documents)['databases'] as { name: string; sizeOnDisk?: number }[];
     const all = found.map(({ name: database, sizeOnDisk }) => ({ name: database, ...(sizeOnDisk === undefined ? {} : { size: sizeOnDisk }) }));
     const databases = fitting(all, deps.limits.responseBytes);
-    return { isError: false, body: metadataBody(read.record, { databases, totalCount: all.length, ...(databases.length < all.length ? { shownCount: databases.length } : {}) }) };
+    return { isError: false, body: metadataBody(read.record, { databases, totalCount: all.length, ...(databases.length < all.length ? { shownCount: databases.length } : {}), ...(all.length === 0 ? {} : { untrusted: untrustedNames }) }) };
   },
 });

@@ -25,10 +25,10 @@ export const mongodbLogsTool = defineTool({
 
   async call({ type = 'global', limit = defaultLines, connectionId }, notes, caller, deps) {
     const advice = { [serverCodes.unauthorized]: 'Reading the log takes the privilege getLog (the role clusterMonitor has it).' };
-    const read = await readMetadata({ tool: name, connectionId, on: { db: 'admin', coll: null }, command: { kind: 'reply', db: 'admin', command: { getLog: type } }, notes, advice }, caller, deps);
+    const read = await readMetadata({ tool: name, connectionId, on: { db: 'admin', coll: null }, command: { kind: 'reply', db: 'admin', command: { getLog: type }, redact: deps.redact }, notes, advice }, caller, deps);
     if (!read.ok) return read.answer;
     const reply = replyOf(read.documents) as { log: string[]; totalLinesWritten: number };
-    const newestFirst = reply.log.slice(-limit).reverse().map((line) => deps.redact(line.trimEnd()));
+    const newestFirst = reply.log.slice(-limit).reverse().map((line) => line.trimEnd());
     const logs = fitting(newestFirst, deps.limits.responseBytes).reverse();
     const leftOut = newestFirst.length - logs.length;
     return {

@@ -7,6 +7,7 @@ import { defineTool } from '../tool.js';
 
 /** Operations shown, so that the answer keeps its size; of the ended ones the newest come first. */
 const maxRunning = 25;
+const maxUnseen = 10;
 const maxEnded = 20;
 
 export const operationsTool = defineTool({
@@ -18,29 +19,33 @@ export const operationsTool = defineTool({
   annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
 
   async call(_args, _notes, caller, { leash }) {
-    const { running, ended, silent, looked, storeProblem } = await leash.operations(caller);
-    const several = [...running, ...ended].some(isOther);
+    const { running, unseen, ended, silent, looked, storeProblem } = await leash.operations(caller);
+    const several = [...running, ...unseen, ...ended].some(isOther);
     return {
       isError: false,
       body: {
         running: running.slice(0, maxRunning).map((record) => ({ ...summary(record, several), evidence: record.evidence })),
         ...(running.length > maxRunning ? { runningNotShown: running.length - maxRunning } : {}),
+        ...(unseen.length === 0 ? {} : { unseen: unseen.slice(0, maxUnseen).map((record) => summary(record, several)) }),
+        ...(unseen.length > maxUnseen ? { unseenNotShown: unseen.length - maxUnseen } : {}),
         ended: ended.slice(0, maxEnded).map((record) => summary(record, several)),
         ...(ended.length > maxEnded ? { endedNotShown: ended.length - maxEnded } : {}),
         looked,
         silent,
         ...(storeProblem === null ? {} : { notes: [`Earlier operations may be missing here: ${storeProblem}.`] }),
         load: leash.load(),
-        next: nextStep(running, silent),
+        next: nextStep(running, unseen, silent),
       },
     };
   },
 });
 
-function nextStep(running: readonly OperationRecord[], silent: readonly { node: string }[]): string {
-  const unseen = silent.length === 0 ? '' : ` What runs on ${silent.map(({ node }) => node).join(', ')} is unknown: see silent.`;
+function nextStep(running: readonly OperationRecord[], unseen: readonly OperationRecord[], silent: readonly { node: string }[]): string {
+  const done = running.length === 0 ? 'Nothing: none was seen running.' : 'Ask status about one with its id, or stop it with kill.';
   const more = running.length > maxRunning ? ` ${running.length - maxRunning} more run: they are listed as these end.` : '';
-  return (running.length === 0 ? 'Nothing: none was seen running.' : 'Ask status about one with its id, or stop it with kill.') + more + unseen;
+  const open = unseen.length === 0 ? '' : ` ${unseen.length} without a known end ${unseen.length === 1 ? 'was' : 'were'} not seen: unseen says why, and status looks again.`;
+  const dark = silent.length === 0 ? '' : ` What runs on ${silent.map(({ node }) => node).join(', ')} is unknown: see silent.`;
+  return done + more + open + dark;
 }
 
 function summary(record: OperationRecord, several: boolean): Record<string, unknown> {
