@@ -6,7 +6,8 @@ const runExcept = (except) => ({ run: true, except });
 const skip = (reason) => ({ run: false, reason });
 
 const prompts = 'this server has no prompts';
-const resources = 'this server has no resources';
+const fixedResources = 'it reads resources with addresses of the suite: those of this server are of its operations';
+const subscriptions = 'this server has no subscriptions to resources';
 const noRequests = 'this server sends no requests to clients of the versions up to 2025-11-25';
 const noState = 'this server keeps no state between the rounds of a call, so it never sends requestState';
 
@@ -17,7 +18,7 @@ export const scenarios = {
   'server-stateless': run,
   'logging-set-level': skip('this server sends no log messages to clients'),
   ping: run,
-  'completion-complete': skip('this server has nothing to complete: no prompts and no resource templates'),
+  'completion-complete': skip('this server completes no arguments: it has no prompts, and the ids of operations are not for guessing'),
   'tools-list': run,
   'tools-call-simple-text': run,
   'tools-call-image': run,
@@ -34,13 +35,13 @@ export const scenarios = {
   'server-sse-polling': run,
   'server-sse-multiple-streams': run,
   'elicitation-sep1330-enums': skip(noRequests),
-  'resources-list': skip(resources),
-  'resources-read-text': skip(resources),
-  'resources-read-binary': skip(resources),
-  'resources-templates-read': skip(resources),
-  'resources-subscribe': skip(resources),
-  'resources-unsubscribe': skip(resources),
-  'sep-2164-resource-not-found': skip(resources),
+  'resources-list': run,
+  'resources-read-text': skip(fixedResources),
+  'resources-read-binary': skip(fixedResources),
+  'resources-templates-read': skip(fixedResources),
+  'resources-subscribe': skip(subscriptions),
+  'resources-unsubscribe': skip(subscriptions),
+  'sep-2164-resource-not-found': run,
   'sep-2640-skills-directory': skip('this server has no skills'),
   'sep-2640-skills-enumeration': skip('this server has no skills'),
   'sep-2640-skills-manifest': skip('this server has no skills'),
@@ -52,8 +53,6 @@ export const scenarios = {
   'dns-rebinding-protection': run,
   caching: runExcept({
     'sep-2549-prompts-list-caching-hints': prompts,
-    'sep-2549-resources-list-caching-hints': resources,
-    'sep-2549-resources-templates-list-caching-hints': resources,
   }),
   'http-header-validation': run,
   'http-custom-header-server-validation': skip('no tool of this server asks for a header of its own (x-mcp-header)'),

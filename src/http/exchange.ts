@@ -13,6 +13,8 @@ export interface Exchange {
   readonly over: Promise<Delivery>;
   /** How many parts of the answer have been given to the connection. */
   chunksWritten(): number;
+  /** Whether the connection is looked at before each part of the answer is written, so that a client that has closed by then is seen. */
+  looksFirst: boolean;
 }
 
 const exchanges = new WeakMap<Request, Exchange>();

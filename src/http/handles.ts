@@ -11,7 +11,7 @@ export interface Handle {
   operationId: string;
   /** Whether its client was told to ask for it from time to time. */
   isTask: boolean;
-  exchange: Pick<Exchange, 'over' | 'chunksWritten'>;
+  exchange: Pick<Exchange, 'over' | 'chunksWritten' | 'looksFirst'>;
   /** Ends what goes on under it. */
   kill(): Promise<unknown>;
 }
@@ -48,6 +48,7 @@ export function createHandles({ clock, graceMs, log, redact }: HandlesDeps): Han
     follow(handle) {
       const { operationId, isTask, exchange } = handle;
       const before = exchange.chunksWritten();
+      exchange.looksFirst = true;
       open.add(operationId);
       void exchange.over.then((delivery) => {
         const wasWritten = exchange.chunksWritten() > before;

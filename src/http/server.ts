@@ -11,7 +11,7 @@ import type { Log } from '../core/ports.js';
 import { messageOf } from '../domain/errors.js';
 import type { App } from './app.js';
 import { overOf } from './delivery.js';
-import { openExchange } from './exchange.js';
+import { type Exchange, openExchange } from './exchange.js';
 import { rejection } from './rejection.js';
 
 export interface HttpServerOptions {
@@ -31,6 +31,11 @@ export interface HttpServer {
   close(drainMs: number): Promise<void>;
 }
 
+interface Look {
+  isNeeded(): boolean;
+  written(): void;
+}
+
 /** How often Node looks for requests that take too long, in milliseconds. */
 const checkMs = 1_000;
 /** How long a body that is too large is still taken after its refusal, in milliseconds. */
@@ -43,15 +48,16 @@ export function createHttpServer({ app, tls, maxBodyBytes, receiveMs, log, redac
     const aborted = new AbortController();
     const over = overOf(incoming.socket, outgoing, aborted);
     let chunksWritten = 0;
-    const written = () => { chunksWritten += 1; };
+    const exchange: Exchange = { identity: null, remoteAddress: incoming.socket.remoteAddress ?? 'unknown', over, chunksWritten: () => chunksWritten, looksFirst: false };
+    const look: Look = { isNeeded: () => exchange.looksFirst, written: () => { chunksWritten += 1; } };
     try {
       const request = await read(incoming, aborted.signal);
-      if (request === undefined) return await write(rejection(400, 'The address, the header Host or the method of this request cannot be read.'), outgoing, written);
-      openExchange(request, { identity: null, remoteAddress: incoming.socket.remoteAddress ?? 'unknown', over, chunksWritten: () => chunksWritten });
-      await write(await app.handle(request), outgoing, written);
+      if (request === undefined) return await write(rejection(400, 'The address, the header Host or the method of this request cannot be read.'), outgoing, look);
+      openExchange(request, exchange);
+      await write(await app.handle(request), outgoing, look);
     } catch (error) {
       if (aborted.signal.aborted) return;
-      await (isTooLarge(error) ? refuseBody(incoming, outgoing) : write(failed(error), outgoing, written));
+      await (isTooLarge(error) ? refuseBody(incoming, outgoing) : write(failed(error), outgoing, look));
     }
   }
 
@@ -116,7 +122,7 @@ export function createHttpServer({ app, tls, maxBodyBytes, receiveMs, log, redac
 }
 
 /** The headers leave at once: whoever waits for a long answer knows that it was heard. */
-async function write(response: Response, outgoing: ServerResponse, written: () => void): Promise<void> {
+async function write(response: Response, outgoing: ServerResponse, look: Look): Promise<void> {
   const { connection: _connection, ...headers } = Object.fromEntries(response.headers);
   // Whether it stays is not for an answer to promise: the client has a say in it, and Node knows it.
   outgoing.writeHead(response.status, headers);
@@ -126,18 +132,20 @@ async function write(response: Response, outgoing: ServerResponse, written: () =
   }
   outgoing.flushHeaders();
   // A client that goes away is told to the stream's source by its cancel.
-  await pipeline(Readable.fromWeb(response.body), lookFirst(written), outgoing).catch(() => undefined);
+  await pipeline(Readable.fromWeb(response.body), lookFirst(look), outgoing).catch(() => undefined);
 }
 
 /** A client that has closed by now is seen before the next part is written: the system would take it, and lose it. */
-function lookFirst(written: () => void): Transform {
+function lookFirst({ isNeeded, written }: Look): Transform {
   return new Transform({
     transform(chunk, _encoding, pass) {
-      // What is due in this turn of the event loop, and a whole look at all connections after it.
-      setImmediate(() => setImmediate(() => {
+      const give = () => {
         if (!this.destroyed) written();
         pass(null, chunk);
-      }));
+      };
+      // What is due in this turn of the event loop, and a whole look at all connections after it.
+      if (isNeeded()) setImmediate(() => setImmediate(give));
+      else give();
     },
   });
 }

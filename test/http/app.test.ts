@@ -69,7 +69,7 @@ describe('a tool for administrators', () => {
     const authenticator = createAuthenticator({ tokens: known, jwt: undefined, resource: () => new URL('http://localhost/mcp'), clock: createHandClock(), log });
     const app = createApp({ allowed: { hosts: ['localhost'], origins: [] }, authenticator, rateLimit: createRateLimit(100), health: {} as AppDeps['health'], sessions: serve, modern: serve, downloads: { ...serve, match: () => null, addressOf: () => '' }, tools: offered, log });
     const request = new Request('http://localhost/mcp', { method: 'POST', headers: { host: 'localhost', 'content-type': 'application/json', ...(token === undefined ? {} : { authorization: `Bearer ${token}` }) }, body: JSON.stringify(body) });
-    openExchange(request, { identity: null, remoteAddress: '127.0.0.1', over: Promise.resolve('sent'), chunksWritten: () => 0 });
+    openExchange(request, { identity: null, remoteAddress: '127.0.0.1', over: Promise.resolve('sent'), chunksWritten: () => 0, looksFirst: false });
     const response = await app.handle(request);
     return { status: response.status, challenge: response.headers.get('www-authenticate'), served };
   }

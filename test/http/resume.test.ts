@@ -139,8 +139,12 @@ describe('the 1.x client', () => {
     const proxy = await startProxy(server.url.host);
     const { client, gets } = await connect(new URL(`http://${proxy.host}/mcp`));
     const work = sleepFor(1_500);
-    const call = client.callTool({ name: 'run', arguments: work }, undefined, { timeout: 30_000 });
+    // A client can come back to a stream of which it has heard: without a first event there is nothing to come back to.
+    let heard: () => void = () => undefined;
+    const hasHeard = new Promise<void>((resolve) => { heard = resolve; });
+    const call = client.callTool({ name: 'run', arguments: work }, undefined, { timeout: 30_000, onresumptiontoken: () => { heard(); } });
     const id = await seen(mongo.client, work.comment);
+    await hasHeard;
     for (const wire of proxy.wires()) wire.cut('rst');
     expect((await call).structuredContent).toMatchObject({ operationId: id, outcome: 'succeeded' });
     expect(gets.some(({ lastEventId }) => lastEventId !== null)).toBe(true);

@@ -103,10 +103,10 @@ describe('names of collections', () => {
   it.each([
     ['odd', 'pay$load', 'collection'],
     ['odd', 'a\0b', 'collection'],
-    ['a.b', 'c', 'collection'],
-    ['a b', 'c', 'collection'],
-    ['$external', 'c', 'collection'],
-    ['d'.repeat(64), 'c', 'collection'],
+    ['a.b', 'c', 'database'],
+    ['a b', 'c', 'database'],
+    ['$external', 'c', 'database'],
+    ['d'.repeat(64), 'c', 'database'],
   ])('that no database can have are refused by their place: %s %s', async (database, collection, path) => {
     expect((await rig.server.call('run', { database, collection, pipeline: [] })).error).toMatchObject({ code: 'bad_argument', path });
   });
