@@ -112,6 +112,8 @@ export function moveWait(operation: LiveOperation, to: Wait): void {
 export function refreshRecord(clock: Clock, operation: LiveOperation): Judgement {
   const judgement = judgeLive(operation);
   const { record } = operation;
+  // On its way to the store as it is: a look that was under way when the reply came has nothing to add.
+  if (operation.killTask === null && isAnswered(record)) return judgement;
   record.server = judgement.server;
   record.reason = judgement.reason;
   record.evidence = evidence(clock, operation);
@@ -120,6 +122,10 @@ export function refreshRecord(clock: Clock, operation: LiveOperation): Judgement
   if (record.endedAt === null) record.elapsedMs = Math.round(clock.now() - operation.startedAt);
   if (operation.killTask !== null) record.kill = operation.killTask.report();
   return judgement;
+}
+
+function isAnswered({ outcome }: OperationRecord): boolean {
+  return outcome === 'succeeded' || outcome === 'failed' || outcome === 'timed_out';
 }
 
 function evidence(clock: Clock, operation: LiveOperation): Evidence[] {
