@@ -2,6 +2,7 @@
 
 import { MongoMemoryReplSet } from 'mongodb-memory-server-core';
 import { MongoClient } from 'mongodb';
+import { endSignals } from './signals.js';
 
 export interface Embedded {
   uri: string;
@@ -9,7 +10,6 @@ export interface Embedded {
 }
 
 export const sampleDatabase = 'shop';
-const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 const customers = 2_000;
 const orders = 20_000;
 
@@ -45,8 +45,8 @@ function holdSignals(): () => void {
     release();
     process.kill(process.pid, signal);
   };
-  const release = () => { for (const signal of signals) process.off(signal, end); };
-  for (const signal of signals) process.on(signal, end);
+  const release = () => { for (const signal of endSignals) process.off(signal, end); };
+  for (const signal of endSignals) process.on(signal, end);
   return release;
 }
 

@@ -7,9 +7,9 @@ import type { ShutdownReport } from '../core/shutdown.js';
 import { messageOf } from '../domain/errors.js';
 import { type Wired, wire } from '../wire.js';
 import { createLogger, writeLines } from './log.js';
+import { endSignals } from './signals.js';
 import { usageExitCode } from './usage.js';
 
-const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 /** How long the report and the close of the connections may take after the shutdown, in milliseconds. */
 const closeMs = 500;
 /** The same with an embedded database, which ends in an orderly way when there is time for it. */
@@ -76,7 +76,7 @@ export async function serve({ config, warnings }: LoadedConfig, version: string,
     });
   };
   // Registered before the transport's own listeners: a shutdown is not a cancel of each call.
-  for (const signal of signals) process.on(signal, () => { end(signal); });
+  for (const signal of endSignals) process.on(signal, () => { end(signal); });
   // A bug of ours must not leave operations behind either.
   process.on('uncaughtException', (error) => {
     log.fatal({ error: wired.redact(error.stack ?? error.message) }, 'unexpected error');

@@ -3,6 +3,7 @@
 import { pause } from '../core/clock.js';
 import { takeSurvey } from '../core/survey.js';
 import { printJson } from './output.js';
+import { endSignals } from './signals.js';
 import type { Terminal } from './terminal.js';
 
 const refreshMs = 1_000;
@@ -16,7 +17,7 @@ export async function topJson(terminal: Terminal): Promise<number> {
       over = true;
       resolve();
     };
-    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, leave);
+    for (const signal of endSignals) process.once(signal, leave);
     process.stdout.once('error', leave);
   });
   while (!over) {

@@ -256,7 +256,8 @@ export function createRun(deps: RunDeps): (request: RunRequest, caller: Caller) 
     refreshRecord(clock, operation);
     const ended = record.outcome !== null;
     record.task ||= !ended && request.asTask === 'when_detached';
-    if (record.wait === 'waiting') moveWait(operation, ended ? 'answered' : 'detached');
+    // The end itself has answered whoever waited for it.
+    if (record.wait === 'waiting') moveWait(operation, 'detached');
     // Whoever is handed an id may ask another process for it; one that has ended has its answer, and its record follows.
     if (ended) noteProblem(store, record);
     else await keepRecord(store, record);

@@ -4,7 +4,7 @@ import { type Checked, sleeping, startChecked, startDetached } from '../support/
 import { taggedAs } from '../support/mongo.js';
 import { type RenamingTunnel, startRenamingTunnel } from '../support/renaming-tunnel.js';
 import type { TestServer } from '../support/server.js';
-import { type TcpProxy, startProxy } from '../support/tcp-proxy.js';
+import { type TcpProxy, closeInsteadOfReply, startProxy } from '../support/tcp-proxy.js';
 
 let rig: Checked;
 let tunnel: RenamingTunnel;
@@ -82,16 +82,9 @@ describe('a result document over 16 MB', () => {
 
   it('for which the server closes the connection, as some do, is sent once, and suspected by name (D08)', async () => {
     sends = 0;
-    // The fault that servers answer with, played by the wire: the connection closes instead of a reply.
-    let cut = false;
-    proxy.onClientBytes((wire, text) => {
-      if (!text.includes('$push') || cut) return;
-      cut = true;
-      wire.toClient.hold();
-      wire.cut('fin', 'client');
-    });
+    const close = closeInsteadOfReply(proxy, '$push');
     const { structuredContent: body } = await server.callRaw('run', { database: 'app', collection: 'megabytes', pipeline: [{ $group: { _id: null, all: { $push: '$pad' } } }], waitMs: 5_000 });
-    expect(cut).toBe(true);
+    expect(close.isDone()).toBe(true);
     expect(JSON.stringify(body)).toMatch(/16 MB.*project fewer fields.*\$unwind/);
     expect(body.outcome).not.toBe('succeeded');
     expect(await server.call('run', { database: 'app', collection: 'megabytes', pipeline: [{ $count: 'n' }] })).toMatchObject({ documents: [{ n: 20 }] });

@@ -5,7 +5,7 @@ import { eventually, tagged } from '../support/mongo.js';
 import { filtering, joining } from '../support/reads.js';
 import { type RenamingTunnel, startRenamingTunnel } from '../support/renaming-tunnel.js';
 import { type TestServer, startServer } from '../support/server.js';
-import { type TcpProxy, startProxy } from '../support/tcp-proxy.js';
+import { type TcpProxy, closeInsteadOfReply, startProxy } from '../support/tcp-proxy.js';
 
 let rig: Checked;
 let tunnel: RenamingTunnel;
@@ -163,15 +163,9 @@ describe('a result over 16 MB (D08)', () => {
 
   it('for which the server closes the connection, as some do, is asked for once, and suspected by name', async () => {
     sends = 0;
-    let cut = false;
-    proxy.onClientBytes((wire, text) => {
-      if (!text.includes('$push') || cut) return;
-      cut = true;
-      wire.toClient.hold();
-      wire.cut('fin', 'client');
-    });
+    const close = closeInsteadOfReply(proxy, '$push');
     const body = await server.call('aggregate', { database: 'app', collection: 'megabytes', pipeline: pushed });
-    expect(cut).toBe(true);
+    expect(close.isDone()).toBe(true);
     expect(sends).toBe(1);
     expect(JSON.stringify(body)).toMatch(/16 MB.*project fewer fields.*\$unwind/);
     expect(body.outcome).not.toBe('succeeded');

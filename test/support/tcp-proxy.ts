@@ -86,6 +86,18 @@ export async function startProxy(upstream: string): Promise<TcpProxy> {
   };
 }
 
+/** The fault that some servers answer with, played by the wire: once, the connection closes instead of a reply to what holds this text. */
+export function closeInsteadOfReply(proxy: TcpProxy, part: string): { isDone(): boolean } {
+  let done = false;
+  proxy.onClientBytes((wire, text) => {
+    if (!text.includes(part) || done) return;
+    done = true;
+    wire.toClient.hold();
+    wire.cut('fin', 'client');
+  });
+  return { isDone: () => done };
+}
+
 function joinSockets(client: Socket, server: Socket): { wire: Wire; onBytes(hook: (text: string) => void): void } {
   const toServer = createLane(server);
   const toClient = createLane(client);

@@ -3,7 +3,7 @@
 import { z } from 'zod';
 import { documentsToJson } from '../../domain/ejson-out.js';
 import { LeashError } from '../../domain/errors.js';
-import { untrustedNote } from '../answer.js';
+import { untrustedPlan } from '../answer.js';
 import { readArguments } from '../arguments.js';
 import { checkIndexes } from '../index-check.js';
 import { failureAnswer } from '../operation-answer.js';
@@ -63,7 +63,7 @@ export const explainTool = defineTool({
     const { record, documents } = answer;
     const reply = renderReply(documents, { canonical: false });
     const allNotes = [...record.notes, ...reply.notes];
-    const head = { method: method.name, verbosity, operationId: record.operationId, elapsedMs: record.elapsedMs, untrusted: untrustedNote.replace('documents hold', 'the plan holds'), ...(allNotes.length === 0 ? {} : { notes: allNotes }) };
+    const head = { method: method.name, verbosity, operationId: record.operationId, elapsedMs: record.elapsedMs, untrusted: untrustedPlan, ...(allNotes.length === 0 ? {} : { notes: allNotes }) };
     const whole = { explainResult: reply.value, ...head };
     if (Buffer.byteLength(JSON.stringify(whole)) <= bytes) return { isError: false, body: whole };
     const cut = (maxChars: number) => ({ explainResult: null, partialDocument: documentsToJson(documents, { canonical: false, maxChars }).partial, ...head, next: 'The whole is larger than the answer: ask with a larger responseBytesLimit.' });
